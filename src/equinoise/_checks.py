@@ -1,0 +1,143 @@
+"""Checks of arguments, and the words of their errors.
+
+Every check returns the value in the one type that kernels take, or raises before any work: a ``TypeError``
+for the wrong kind of thing, a ``ValueError`` for a value outside what is allowed. A message names the
+argument, says what it takes and shows what it got.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+__all__ = ["array", "choice", "epsilon", "flag", "integer", "number", "shown"]
+
+
+def shown(value: object) -> str:
+    """Return a value as an error message shows it: its repr, cut to a readable length."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def integer(name: str, value: object, minimum: int | None = None, maximum: int | None = None) -> int:
+    """Return `value` as an int within the closed range; bools and floats are refused."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be an integer, got {shown(value)}")
+    try:
+        result = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
+    if (minimum is not None and result < minimum) or (maximum is not None and result > maximum):
+        raise ValueError(f"{name} must be {_integer_range(minimum, maximum)}, got {shown(value)}")
+    return result
+
+
+def _integer_range(minimum: int | None, maximum: int | None) -> str:
+    if maximum is None:
+        return f"an integer of at least {minimum}"
+    if minimum is None:
+        return f"an integer of at most {maximum}"
+    return f"an integer from {minimum} to {maximum}"
+
+
+def number(
+    name: str,
+    value: object,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    finite: bool = True,
+) -> float:
+    """Return `value` as a float within the range; NaN is refused, infinity too unless ``finite=False``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a real number, got {shown(value)}")
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf if value > 0 else -math.inf
+    inside = (result > low if open_low else result >= low) and (result < high if open_high else result <= high)
+    if math.isnan(result) or (finite and math.isinf(result)) or not inside:
+        left = "(" if open_low or math.isinf(low) else "["
+        right = ")" if open_high or (finite and math.isinf(high)) else "]"
+        raise ValueError(f"{name} must be a number in {left}{low:g}, {high:g}{right}, got {shown(value)}")
+    return result
+
+
+def epsilon(value: object, name: str = "epsilon", *, allow_infinite: bool = True) -> float:
+    """Return a privacy parameter: positive, and math.inf (no privacy) only where that is allowed."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a positive number, got {shown(value)}")
+    result = float(value)
+    if not result > 0:
+        raise ValueError(f"{name} must be a positive number, got {shown(value)}")
+    if math.isinf(result) and not allow_infinite:
+        raise ValueError(f"{name} must be finite here, got {shown(value)}")
+    return result
+
+
+def choice(name: str, value: object, options: Collection[str]) -> str:
+    """Return `value` when it is one of the named options."""
+    words = ", ".join(repr(option) for option in options)
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be one of {words}, got {shown(value)}")
+    if value not in options:
+        raise ValueError(f"{name} must be one of {words}, got {shown(value)}")
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value` as a bool; only True and False are taken."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def array(
+    name: str,
+    value: ArrayLike,
+    dtype: DTypeLike,
+    shape: tuple[int | None, ...],
+    *,
+    low: float | None = None,
+    high: float | None = None,
+) -> NDArray[Any]:
+    """Return `value` as a C-contiguous array of `dtype` and `shape`, every entry finite and within range.
+
+    None in `shape` leaves that length free. Integers are taken from integer input only: no float is
+    rounded on the way in. The result shares memory with `value` where nothing had to be converted.
+    """
+    kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise TypeError(f"{name} must be an array of {kind}, got a ragged sequence") from None
+    wanted = np.integer if kind == "integers" else np.number
+    if not (np.issubdtype(given.dtype, wanted) or given.size == 0) or np.iscomplexobj(given):
+        raise TypeError(f"{name} must be an array of {kind}, got dtype {given.dtype}")
+    fits = given.ndim == len(shape) and all(
+        want is None or want == have for want, have in zip(shape, given.shape, strict=True)
+    )
+    if not fits:
+        words = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
+        raise ValueError(f"{name} must have shape {words}, got {given.shape}")
+    result = np.ascontiguousarray(given, dtype=dtype)
+    if kind == "numbers" and not np.isfinite(result).all():
+        raise ValueError(f"{name} must be finite, got {_first(given, ~np.isfinite(result))}")
+    if low is not None and (result < low).any():
+        raise ValueError(f"{name} must be at least {low:g}, got {_first(given, result < low)}")
+    if high is not None and (result > high).any():
+        raise ValueError(f"{name} must be at most {high:g}, got {_first(given, result > high)}")
+    return result
+
+
+def _first(given: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    where = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return f"{given[where]} at index {where[0] if len(where) == 1 else where}"
