@@ -1,3 +1,38 @@
-"""Learning, releasing and experimenting under differential privacy."""
+"""Learning, releasing and experimenting under differential privacy, on flat arrays and one Numba core.
+
+>>> from equinoise import efb, games
+>>> tree, environment = games.load("kuhn_poker")
+>>> run = efb.simulate(tree, environment, horizon=1000, epsilon=4.0, n_replicates=2)
+>>> run.regret.shape == (2, len(run.trials))
+True
+
+* :mod:`~equinoise.games`: a game file or an OpenSpiel name becomes a tree of flat arrays for one learner.
+* :mod:`~equinoise.efb`: locally private learning in such a tree, simulated or one user at a time.
+* :mod:`~equinoise.mechanisms`: noise, for simulation and for people.
+* :mod:`~equinoise.replicates`: one runner for everything that is repeated, on threads or any executor.
+* :mod:`~equinoise.experiments`: what the command ``equinoise`` computes, one file a paper.
+
+Submodules are loaded when first used; importing the package alone is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from equinoise import efb, experiments, games, mechanisms, replicates
 
 __version__ = "0.1.0"
+
+__all__ = ["__version__", "efb", "experiments", "games", "mechanisms", "replicates"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return importlib.import_module(f"equinoise.{name}")
+    raise AttributeError(f"module 'equinoise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

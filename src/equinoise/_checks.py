@@ -57,25 +57,28 @@ def number(
     finite: bool = True,
 ) -> float:
     """Return `value` as a float within the range; NaN is refused, infinity too unless ``finite=False``."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a real number, got {shown(value)}")
-    try:
-        result = float(value)
-    except OverflowError:
-        result = math.inf if value > 0 else -math.inf
-    inside = (result > low if open_low else result >= low) and (result < high if open_high else result <= high)
-    if math.isnan(result) or (finite and math.isinf(result)) or not inside:
+    result = _real(name, value, "a real number")
+    above = result > low if open_low else result >= low
+    below = result < high if open_high else result <= high
+    if not (above and below) or (finite and math.isinf(result)):
         left = "(" if open_low or math.isinf(low) else "["
         right = ")" if open_high or (finite and math.isinf(high)) else "]"
         raise ValueError(f"{name} must be a number in {left}{low:g}, {high:g}{right}, got {shown(value)}")
     return result
 
 
+def _real(name: str, value: object, kind: str) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be {kind}, got {shown(value)}")
+    try:
+        return float(value)
+    except OverflowError:  # an integer or a fraction beyond the largest float
+        return math.copysign(math.inf, operator.gt(value, 0) - 0.5)
+
+
 def epsilon(value: object, name: str = "epsilon", *, allow_infinite: bool = True) -> float:
     """Return a privacy parameter: positive, and math.inf (no privacy) only where that is allowed."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a positive number, got {shown(value)}")
-    result = float(value)
+    result = _real(name, value, "a positive number")
     if not result > 0:
         raise ValueError(f"{name} must be a positive number, got {shown(value)}")
     if math.isinf(result) and not allow_infinite:
@@ -112,7 +115,8 @@ def array(
     """Return `value` as a C-contiguous array of `dtype` and `shape`, every entry finite and within range.
 
     None in `shape` leaves that length free. Integers are taken from integer input only: no float is
-    rounded on the way in. The result shares memory with `value` where nothing had to be converted.
+    rounded on the way in, and none that `dtype` cannot hold. The result shares memory with `value` where
+    nothing had to be converted.
     """
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
     try:
@@ -128,7 +132,13 @@ def array(
     if not fits:
         words = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
         raise ValueError(f"{name} must have shape {words}, got {given.shape}")
-    result = np.ascontiguousarray(given, dtype=dtype)
+    if kind == "integers" and given.size and not np.can_cast(given.dtype, dtype):
+        held = np.iinfo(np.dtype(dtype))
+        wrong = (given < held.min) | (given > held.max)
+        if wrong.any():
+            raise ValueError(f"{name} must fit into {held.dtype}, got {_first(given, wrong)}")
+    with np.errstate(over="ignore"):  # a long double that becomes infinite is refused below
+        result = np.ascontiguousarray(given, dtype=dtype)
     if kind == "numbers" and not np.isfinite(result).all():
         raise ValueError(f"{name} must be finite, got {_first(given, ~np.isfinite(result))}")
     if low is not None and (result < low).any():

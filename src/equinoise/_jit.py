@@ -2,8 +2,10 @@
 
 Numba's own cache asks only whether the file of a function has changed, so a kernel goes stale when a
 function that it calls in another file does. Here the cache directory is named by a hash of every source
-of the package, and a change anywhere compiles anew. The base is ``NUMBA_CACHE_DIR`` where that is set and
-the user's cache directory otherwise; where neither can be written, kernels are compiled in memory.
+of the package, and a change anywhere compiles anew. Numba's version and the processor are in that name
+too, so that machines which share a home directory do not write over each other's kernels. The base is
+``NUMBA_CACHE_DIR`` where that is set and the user's cache directory otherwise; where it cannot be written,
+kernels are compiled in memory.
 """
 
 from __future__ import annotations
@@ -11,21 +13,30 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
+import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, config
+from numba.core import caching
+from numba.core import config as _config
 from numba.core.dispatcher import Dispatcher
 from numba.misc.appdirs import AppDirs
 
 __all__ = ["cache_directory", "njit"]
 
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).resolve().parent
+config: Any = _config  # its settings are made at run time, where no type checker sees them
 
 
+@overload
+def njit(function: Kernel, /, **options: Any) -> Kernel: ...
+@overload
+def njit(**options: Any) -> Callable[[Kernel], Kernel]: ...
 def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a kernel: nogil, division as numpy does it, cached under :func:`cache_directory`.
 
@@ -41,17 +52,22 @@ def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     callable
         The compiled dispatcher, or with ``NUMBA_DISABLE_JIT=1`` the function itself, silent about
         wrap-around and division as machine code is.
+
+    Notes
+    -----
+    Kernels allocate nothing: results go into arrays that the caller made. So Numba's reference counts, whose
+    atomic steps cost a short kernel more than its work, are left out (``_nrt=False``).
     """
     if function is None:
         return functools.partial(njit, **options)
-    compiled = numba.njit(function, nogil=True, error_model="numpy", **options)
+    compile_: Any = numba.njit  # typed without the options that numba does not document
+    compiled = compile_(function, nogil=True, error_model="numpy", _nrt=False, **options)
     if not isinstance(compiled, Dispatcher):
         return _quiet(function)
-    try:
-        compiled._cache = _Cache(function)
-    except (OSError, RuntimeError):
-        pass  # no locator answered: nowhere to write, so this process compiles in memory
-    return compiled
+    dispatcher: Any = compiled
+    with contextlib.suppress(OSError, RuntimeError):  # nowhere to write: this process compiles in memory
+        dispatcher._cache = _Cache(function)
+    return dispatcher
 
 
 def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,16 +83,33 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def cache_directory() -> Path:
-    """Return the directory of this build's kernels: base / hash of all sources and of bounds checking."""
-    digest = hashlib.sha256(b"bounds" if config.BOUNDSCHECK else b"")
+    """Return the directory of this build's kernels: base / hash of what the machine code depends on.
+
+    Raises
+    ------
+    OSError
+        If there is no base: the user has no home directory and ``NUMBA_CACHE_DIR`` is not set.
+    """
+    host = llvmlite.binding
+    machine = config.CPU_NAME or host.get_host_cpu_name(), host.get_host_cpu_features().flatten()
+    digest = hashlib.sha256(repr((numba.__version__, machine, bool(config.BOUNDSCHECK))).encode())
     for source in sorted(_PACKAGE.rglob("*.py")):
         digest.update(source.relative_to(_PACKAGE).as_posix().encode())
         digest.update(source.read_bytes())
-    base = config.CACHE_DIR or AppDirs(appname="equinoise", appauthor=False).user_cache_dir
-    return Path(base) / f"equinoise-{digest.hexdigest()[:20]}"
+    return _base() / f"equinoise-{digest.hexdigest()[:20]}"
 
 
-class _Locator(caching._CacheLocator):  # type: ignore[misc]
+def _base() -> Path:
+    if config.CACHE_DIR:
+        return Path(config.CACHE_DIR).absolute()
+    dirs: Any = AppDirs
+    base = Path(dirs(appname="equinoise", appauthor=False).user_cache_dir)
+    if not base.is_absolute():  # an unexpanded "~": nobody's home, so not a folder of that name here
+        raise OSError("this user has no home directory")
+    return base
+
+
+class _Locator(caching._CacheLocator):
     """Tells Numba to keep a function's machine code in :func:`cache_directory`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -97,22 +130,31 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
         if not Path(py_file).is_file():
             return None
-        locator = cls(py_func)
+        locator: Any = cls(py_func)
         try:
             locator.ensure_cache_path()
         except OSError:
             return None
-        return locator
+        return cast(_Locator, locator)
 
 
-class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [_Locator]  # noqa: RUF012 - Numba's own attribute
+class _CacheImpl(caching.CompileResultCacheImpl):
+    _locator_classes: Any = (_Locator,)
 
 
-class _Cache(caching.FunctionCache):  # type: ignore[misc]
+class _Cache(caching.FunctionCache):
     _impl_class = _CacheImpl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        base: Any = super()
+        base.__init__(function)
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
-        with contextlib.suppress(OSError):  # a disk that fills up costs the cache, never the result
+        """Let a full disk or a file cut short cost the cached code, not the result; begin the index anew."""
+        try:
             yield
+        except (OSError, EOFError, pickle.UnpicklingError):
+            cache: Any = super()
+            with contextlib.suppress(OSError):
+                cache.flush()

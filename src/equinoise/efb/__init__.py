@@ -1,0 +1,12 @@
+"""DP-EFB: locally private online learning in an extensive-form game.
+
+``simulate`` runs a learner against an environment many times over; ``tune`` gives its learning rate,
+exploration and proven regret; ``Server``, ``User`` and ``play`` run the same protocol one trial at a time.
+"""
+
+from equinoise.efb.messages import Report, Strategy
+from equinoise.efb.protocol import Server, User, play
+from equinoise.efb.simulate import EfbRun, simulate
+from equinoise.efb.tuning import Tuning, tune
+
+__all__ = ["EfbRun", "Report", "Server", "Strategy", "Tuning", "User", "play", "simulate", "tune"]

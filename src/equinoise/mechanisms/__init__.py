@@ -1,0 +1,9 @@
+"""Mechanisms that make numbers private: noise for simulation, and noise for a real person's report.
+
+``laplace`` draws fast, reproducible float64 noise; its low bits betray what it was added to, so it serves
+simulations only. ``secure_laplace`` noises values with OpenDP, from the operating system's randomness.
+"""
+
+from equinoise.mechanisms.laplace import laplace, secure_laplace
+
+__all__ = ["laplace", "secure_laplace"]

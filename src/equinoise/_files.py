@@ -1,0 +1,91 @@
+"""Files that are there whole or not at all, and output folders that are tried before the work."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+__all__ = ["replacing", "writable_folder", "write_all", "write_json"]
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file for writing bytes that takes the place of `path` when the block ends without an error.
+
+    Until then, and after an error, whatever was at `path` is as it was. A link is followed, not replaced.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written there.
+    """
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".{target.name[:200]}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        with beside.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # or a crash may leave the new name on an empty file
+        beside.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Write a value as JSON, atomically; the folder must be there."""
+    with replacing(path) as file:
+        file.write(json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return JSON that every reader takes: indented, UTF-8, and neither NaN nor infinity as a bare word."""
+    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:
+    """Write named files into a folder, made where it is missing: all beside their places, then into them.
+
+    So a disk that is full leaves the folder's files as they were.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written there.
+    """
+    directory = Path(folder)
+    directory.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as opened:
+        for name, content in files.items():
+            opened.enter_context(replacing(directory / name)).write(content)
+    return [directory / name for name in files]
+
+
+def writable_folder(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return `path` as a folder that files can be written into, or that can be made; nothing is made yet.
+
+    Raises
+    ------
+    ValueError
+        If there is a file in its place or on its way, or no permission. The message begins with `name`.
+    """
+    folder = Path(path)
+    there = folder.absolute()
+    while not os.path.lexists(there):
+        there = there.parent
+    if not there.is_dir():
+        raise ValueError(f"{name} must be a folder, got {str(folder)!r} where {str(there)!r} is none")
+    try:
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise ValueError(
+            f"{name} must be a folder to write into, got {str(folder)!r}: {error.strerror}"
+        ) from None
+    return folder

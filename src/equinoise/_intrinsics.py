@@ -1,0 +1,97 @@
+"""What the machine can do and Python cannot say: bits of a float, a 128-bit product, a prefetch.
+
+Each is a Python function with the same result, and an overload that Numba compiles to one or two
+instructions; with the compiler switched off the Python function runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+__all__ = ["bits_float", "float_bits", "high_product", "prefetch"]
+
+
+@intrinsic
+def _to_bits(typingctx: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), codegen
+
+
+@intrinsic
+def _to_float(typingctx: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), codegen
+
+
+def float_bits(value: float) -> Any:
+    """Return the 64 bits of a float64 as an int64."""
+    return np.float64(value).view(np.int64)
+
+
+def bits_float(value: int) -> Any:
+    """Return the float64 that has these 64 bits (an int64)."""
+    return np.int64(value).view(np.float64)
+
+
+@overload(float_bits)
+def _float_bits(value):  # type: ignore[no-untyped-def]  # Numba compares the signatures
+    return lambda value: _to_bits(value)
+
+
+@overload(bits_float)
+def _bits_float(value):  # type: ignore[no-untyped-def]
+    return lambda value: _to_float(value)
+
+
+@intrinsic
+def _wide_product(typingctx: Any, a: Any, b: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        return high
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+def high_product(a: Any, b: Any) -> Any:
+    """Return the upper 64 bits of the 128-bit product of two uint64."""
+    return np.uint64((int(a) * int(b)) >> 64)
+
+
+@overload(high_product)
+def _high_product(a, b):  # type: ignore[no-untyped-def]  # Numba compares the signatures
+    return lambda a, b: _wide_product(a, b)
+
+
+@intrinsic
+def _prefetch(typingctx: Any, values: Any, index: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.PointerType(ir.IntType(8)))
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        read, keep, data_cache = (ir.Constant(word, value) for value in (0, 3, 1))
+        builder.call(function, [address, read, keep, data_cache])
+        return context.get_dummy_value()
+
+    return types.none(values, types.intp), codegen
+
+
+def prefetch(values: Any, index: int) -> None:
+    """Ask for the cache line of values[index] ahead of its use; an index out of range does no harm."""
+
+
+@overload(prefetch)
+def _overload_prefetch(values, index):  # type: ignore[no-untyped-def]
+    return lambda values, index: _prefetch(values, index)  # type: ignore[call-arg]

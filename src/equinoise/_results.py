@@ -1,0 +1,170 @@
+"""What results share: long frames, means with intervals over replicates, and how they were made."""
+
+from __future__ import annotations
+
+import math
+import platform
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import equinoise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Z95", "Estimate", "long_frame", "plain", "provenance", "summarise", "summary_frame"]
+
+Z95 = 1.96  # half the width of a normal 95% interval, in standard errors
+
+
+class Estimate(NamedTuple):
+    """Mean over replicates, its standard error, and a normal 95% interval; arrays of one shape.
+
+    With a single replicate all but the mean are NaN: nothing is known about the spread.
+    """
+
+    mean: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    ci_low: NDArray[np.float64]
+    ci_high: NDArray[np.float64]
+
+
+def summarise(values: ArrayLike) -> Estimate:
+    """Estimate the mean over replicates.
+
+    Parameters
+    ----------
+    values : array_like, shape (R, ...)
+        One entry of the leading axis a replicate, at least one.
+
+    Returns
+    -------
+    Estimate
+        Arrays of the other axes' shape.
+
+    Examples
+    --------
+    >>> mean, stderr, low, high = summarise([[1.0], [3.0]])
+    >>> float(mean[0]), float(stderr[0]), round(float(low[0]), 2), round(float(high[0]), 2)
+    (2.0, 1.0, 0.04, 3.96)
+    """
+    given = np.asarray(values, dtype=np.float64)
+    mean = given.mean(axis=0)
+    if len(given) > 1:
+        stderr = given.std(axis=0, ddof=1) / math.sqrt(len(given))
+    else:
+        stderr = np.full_like(mean, np.nan)
+    return Estimate(mean, stderr, mean - Z95 * stderr, mean + Z95 * stderr)
+
+
+def long_frame(
+    index: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]], *, replicate: bool = True
+) -> pd.DataFrame:
+    """Return one row for each replicate and entry of the index.
+
+    Parameters
+    ----------
+    index : mapping of str to ndarray, shape (C,)
+        Columns that are the same for every replicate, such as the trial of a checkpoint.
+    values : mapping of str to ndarray, shape (R, C)
+        Columns of results.
+    replicate : bool
+        Whether a first column ``replicate`` counts them from 0.
+
+    Returns
+    -------
+    pandas.DataFrame
+        R * C rows, a replicate's rows together.
+    """
+    import pandas as pd
+
+    n_replicates, length = next(iter(values.values())).shape
+    columns: dict[str, NDArray[Any]] = {}
+    if replicate:
+        columns["replicate"] = np.repeat(np.arange(n_replicates), length)
+    columns |= {name: np.tile(column, n_replicates) for name, column in index.items()}
+    columns |= {name: column.reshape(-1) for name, column in values.items()}
+    return pd.DataFrame(columns)
+
+
+def summary_frame(index: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+    """Return mean, standard error and 95% interval over replicates, one row for each value and index entry.
+
+    Parameters
+    ----------
+    index : mapping of str to ndarray, shape (C,)
+        Columns that are the same for every replicate.
+    values : mapping of str to ndarray, shape (R, C)
+        Results by name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``quantity`` (the name of the value), those of the index, ``mean``, ``stderr``, ``ci_low``
+        and ``ci_high``.
+    """
+    import pandas as pd
+
+    parts = [
+        pd.DataFrame({"quantity": name, **index, **summarise(value)._asdict()})
+        for name, value in values.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def plain(value: Any) -> Any:
+    """Return a value in the types of JSON: lists for arrays, text for what JSON has no number for.
+
+    Examples
+    --------
+    >>> plain({"epsilon": math.inf, "shape": (np.int64(2), 3)})
+    {'epsilon': 'inf', 'shape': [2, 3]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def provenance(parameters: Mapping[str, Any], *, seed: int, seconds: float | None = None) -> dict[str, Any]:
+    """Return how a result was made, for a file beside it.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Everything that the result depends on, but for the seed.
+    seed : int
+        The seed.
+    seconds : float, optional
+        How long it took.
+
+    Returns
+    -------
+    dict
+        ``parameters``, ``seed``, ``versions``, ``machine``, ``finished`` (UTC, ISO 8601) and ``seconds``,
+        in the types of JSON.
+    """
+    import numba
+
+    return {
+        "parameters": plain(parameters),
+        "seed": seed,
+        "versions": {
+            "equinoise": equinoise.__version__,
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+            "python": platform.python_version(),
+        },
+        "machine": {"system": platform.system(), "processor": platform.machine()},
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "seconds": seconds if seconds is None else round(seconds, 3),
+    }

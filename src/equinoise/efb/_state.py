@@ -1,0 +1,67 @@
+"""Arrays for the kernels, made from trees, environments and policies."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise.efb import _kernels, _setup
+from equinoise.efb._kernels import Chance, Plan, Visits, Weights
+from equinoise.games import Environment, GameTree
+
+Sealed = TypeVar("Sealed", bound=tuple[Any, ...])
+_LINE = 64  # bytes of a cache line
+
+
+def make_plan(tree: GameTree, exploration: NDArray[np.float64]) -> Plan:
+    """Return what a learner knows, read-only; exploration is gamma float64[A]."""
+    actions = np.empty(tree.n_actions + 1, dtype=_kernels.PLAN_ACTION)
+    actions["exploration"][:-1] = exploration
+    actions["exploration"][-1] = 0.0
+    actions["child"] = tree.infoset_ptr
+    return sealed(Plan(tree.action_ptr, actions))
+
+
+def make_chance(environment: Environment) -> Chance:
+    """Return an environment as the kernels take it, read-only."""
+    tree = environment.tree
+    infoset_cum, leaf_cum = environment.cumulative
+    actions = np.zeros(tree.n_actions + 1, dtype=_kernels.CHANCE_ACTION)
+    actions["expected"][:-1] = environment.action_loss
+    actions["leaf"] = tree.leaf_ptr
+    if tree.n_leaves:
+        actions["loss"][:-1] = environment.leaf_loss[np.minimum(tree.leaf_ptr[:-1], tree.n_leaves - 1)]
+    return sealed(Chance(actions, infoset_cum, leaf_cum, environment.leaf_loss))
+
+
+def sealed(arrays: Sealed) -> Sealed:
+    """Make all arrays of a tuple read-only (again, where they come from another process) and return it."""
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+def make_weights(plan: Plan, policy: NDArray[np.float64]) -> Weights:
+    """Return weights that stand for a policy float64[A], their sums computed."""
+    weight = _aligned(len(policy))
+    weight[:] = policy
+    sum_ptr = np.empty(len(plan.action_ptr) - 1, dtype=np.int64)
+    weights = Weights(weight, sum_ptr, _aligned(_kernels.sum_sizes(plan.action_ptr, sum_ptr)))
+    _kernels.build_sums(plan.action_ptr, weights)
+    return weights
+
+
+def make_visits(tree: GameTree) -> Visits:
+    """Return an empty visit list that is long enough for any reduced strategy."""
+    m = _setup.longest_strategy(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets, dtype=np.int64))
+    types: dict[str, Any] = {"infoset": np.int64, "action": np.int64, "child": np.int64, "word": np.uint64}
+    return Visits._make(np.zeros(m, dtype=types.get(name, np.float64)) for name in Visits._fields)
+
+
+def _aligned(n: int) -> NDArray[np.float64]:
+    """Return an empty float64[n] that begins at a cache line, so that a block of 16 touches two lines."""
+    memory = np.empty(n + _LINE // 8, dtype=np.float64)
+    skip = -memory.ctypes.data % _LINE // 8
+    return memory[skip : skip + n]

@@ -1,0 +1,176 @@
+"""Learners to compare with: each is a first policy, a tuning and a noise scale for the same kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise.efb import _setup
+from equinoise.efb.tuning import Tuning, noise_scale, tuned
+from equinoise.games import Environment, GameTree, Schedule
+
+__all__ = ["LEARNERS", "Learner", "flatten", "make_learner", "strategies"]
+
+LEARNERS = ("dp-efb", "ixomd", "flat-exp3", "uniform")
+_LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) that flat-exp3 may make
+
+
+class Learner(NamedTuple):
+    """Start of a run: the first policy float64[A], the tuning, the noise scale b (0 for none)."""
+
+    first_policy: NDArray[np.float64]
+    tuning: Tuning
+    scale: float
+
+
+def make_learner(name: str, tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning) -> Learner:
+    """Return a learner by name; arguments are checked but for their combination.
+
+    Raises
+    ------
+    ValueError
+        "ixomd" with a finite epsilon: it is not private.
+    """
+    if name == "uniform":
+        return Learner(_uniform(tree), _no_tuning(tree, horizon, epsilon), 0.0)
+    if name == "ixomd":
+        if math.isfinite(epsilon):
+            raise ValueError(
+                f"epsilon must be math.inf for learner 'ixomd', which is not private, got {epsilon}"
+            )
+        return Learner(_uniform(tree), _ixomd_tuning(tree, horizon), 0.0)
+    scale = noise_scale(epsilon, 1.0 if name == "flat-exp3" else 2.0)
+    if isinstance(tuning, str):
+        tuning = tuned(tree, horizon, epsilon, scale, tuning)
+    return Learner(first_policy(tree), tuning, scale)
+
+
+def first_policy(tree: GameTree) -> NDArray[np.float64]:
+    """Return pi_1(a | s) = N(a)/N(s), float64[A]: the uniform distribution over reduced strategies."""
+    from equinoise.games import _kernels
+
+    policy = _kernels.log_strategies(tree.action_ptr, tree.infoset_ptr)
+    _setup.first_policy(tree.action_ptr, policy)
+    return policy
+
+
+def _uniform(tree: GameTree) -> NDArray[np.float64]:
+    policy = np.empty(tree.n_actions)
+    _setup.uniform_policy(tree.action_ptr, policy)
+    return policy
+
+
+def _no_tuning(tree: GameTree, horizon: int, epsilon: float) -> Tuning:
+    """Tuning of a learner that never learns: its regret is at most one a trial."""
+    return Tuning(0.0, np.zeros(tree.n_actions), float(horizon), "uniform", horizon, epsilon, 0.0, 1.0)
+
+
+def _ixomd_tuning(tree: GameTree, horizon: int) -> Tuning:
+    """Tuning of IXOMD (Kozuno, Menard, Munos, Valko, 2021).
+
+    Their rate, with X infosets of n actions each, balances a divergence of X ln n against X n actions:
+    eta = sqrt(ln n / (n T)), gamma = eta/2 for every action. The bound is the one that holds for this rate on
+    this tree: D / eta + eta A T, D the largest sum of ln(number of actions) over a reduced strategy.
+    """
+    widest = tree.max_actions
+    rate = math.sqrt(math.log(widest) / (widest * horizon))
+    divergence = _setup.log_widths(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets))
+    slope = rate * tree.n_actions
+    bound = divergence / rate + slope * horizon if rate > 0.0 else 0.0
+    exploration = np.full(tree.n_actions, rate / 2.0)
+    return Tuning(rate, exploration, bound, "ixomd", horizon, math.inf, divergence, slope)
+
+
+def strategies(tree: GameTree) -> NDArray[np.bool_]:
+    """List the reduced strategies of a small tree.
+
+    Returns
+    -------
+    bool[S, A]
+        Entry (x, a) says whether strategy x picks action a.
+
+    Raises
+    ------
+    ValueError
+        When S times A is above 5e7.
+    """
+    if tree.log_n_strategies + math.log(tree.n_actions) > math.log(_LARGEST_INCIDENCE):
+        raise ValueError(
+            "learner 'flat-exp3' lists every reduced strategy, and tree has too many: "
+            f"ln S = {tree.log_n_strategies:.1f}"
+        )
+    below: list[NDArray[np.bool_]] = [np.empty((0, 0), dtype=np.bool_)] * tree.n_infosets
+    for s in range(tree.n_infosets - 1, -1, -1):
+        options = []
+        for a in range(tree.action_ptr[s], tree.action_ptr[s + 1]):
+            rows = np.zeros((1, tree.n_actions), dtype=np.bool_)
+            rows[0, a] = True
+            for c in range(tree.infoset_ptr[a], tree.infoset_ptr[a + 1]):
+                rows = (rows[:, None, :] | below[c][None, :, :]).reshape(-1, tree.n_actions)
+                below[c] = rows[:0]
+            options.append(rows)
+        below[s] = np.concatenate(options)
+    return below[0]
+
+
+def flatten(
+    environment: Environment | Schedule, table: NDArray[np.bool_]
+) -> tuple[GameTree, Environment | Schedule]:
+    """Make the game in which a whole reduced strategy is one action of one infoset.
+
+    Parameters
+    ----------
+    environment : Environment or Schedule
+    table : bool[S, A]
+        From :func:`strategies`.
+
+    Returns
+    -------
+    tree : GameTree
+        One infoset, S actions, a leaf for each action and each loss that occurs.
+    environment : Environment or Schedule
+        Losses of a strategy with the probabilities that they have in the game.
+    """
+    parts = environment.environments if isinstance(environment, Schedule) else (environment,)
+    losses = np.unique(np.concatenate([part.leaf_loss for part in parts]))
+    n, width = len(table), len(losses)
+    ptr = np.array([0, n]), np.ones(n + 1, dtype=np.int64), np.arange(n + 1) * width
+    tree = GameTree(*ptr)
+    root, leaf_loss = np.ones(1), np.tile(losses, n)
+    flat = [Environment(tree, root, _leaf_prob(part, table, losses), leaf_loss) for part in parts]
+    if isinstance(environment, Schedule):
+        return tree, Schedule(tuple(zip(flat, environment.trials.tolist(), strict=True)))
+    return tree, flat[0]
+
+
+def _leaf_prob(
+    environment: Environment, table: NDArray[np.bool_], losses: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the probability of each loss under each strategy, float64[S * losses]."""
+    tree = environment.tree
+    of_action = np.zeros((tree.n_actions, len(losses)))
+    reach = np.ones(tree.n_infosets)
+    for s in range(1, tree.n_infosets):  # breadth first: the parent comes before
+        reach[s] = reach[tree.action_infoset[tree.infoset_action[s]]] * environment.infoset_prob[s]
+    leaf_reach = reach[tree.action_infoset[tree.leaf_action]] * environment.leaf_prob
+    np.add.at(of_action, (tree.leaf_action, np.searchsorted(losses, environment.leaf_loss)), leaf_reach)
+    prob = table @ of_action
+    return np.ascontiguousarray(np.minimum(prob / prob.sum(axis=1, keepdims=True), 1.0)).reshape(-1)
+
+
+def behaviour_policy(
+    tree: GameTree, table: NDArray[np.bool_], mixture: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Turn distributions over strategies float64[R, S] into behaviour policies float64[R, A].
+
+    The policy picks a in its infoset as often as the strategies that get there do; uniformly where none does.
+    """
+    plan = mixture @ table
+    total = np.add.reduceat(plan, tree.action_ptr[:-1], axis=1)
+    widths = np.diff(tree.action_ptr)
+    of_infoset = np.repeat(total, widths, axis=1)
+    uniform = np.repeat(1.0 / widths, widths)
+    return np.where(of_infoset > 0.0, plan / np.where(of_infoset > 0.0, of_infoset, 1.0), uniform)

@@ -1,0 +1,342 @@
+"""DP-EFB one trial at a time: a server that learns, users who report privately, a world that they play in.
+
+The kernels and the addresses of random numbers are those of :func:`equinoise.efb.simulate`: a server, users
+and plays with one seed repeat replicate 0 of a simulation bit for bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise._archive import load_arrays, save_arrays
+from equinoise._random import stream_key
+from equinoise.efb import _kernels, _state
+from equinoise.efb.baselines import first_policy
+from equinoise.efb.messages import Report, Strategy, check_strategy
+from equinoise.efb.tuning import Tuning, noise_scale, tune
+from equinoise.games import Environment, GameTree, Policy, Schedule
+from equinoise.mechanisms.laplace import secure_laplace
+
+__all__ = ["Server", "User", "play"]
+
+_FIRST = np.uint64(0)  # the protocol is replicate 0
+_SENSITIVITY = 2.0  # L1: two environments change a report in two places, by at most 1 each
+_KIND = "equinoise server, version 1"
+_POINTERS = ("action_ptr", "infoset_ptr", "leaf_ptr")
+_LABELS = ("infoset_labels", "action_labels")
+
+
+class Server:
+    """The learner: draws a reduced strategy for each user and learns from the noisy report.
+
+    Parameters
+    ----------
+    tree : GameTree
+    horizon : int
+        Number of trials that it is tuned for, T.
+    epsilon : float
+        Local privacy of each report, which users see to; math.inf for none.
+    tuning : {"sharp", "paper"} or Tuning
+    seed : int, optional
+        Of the strategies; None takes randomness from the operating system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Notes
+    -----
+    A server never needs to be trusted: a report is private before it is sent, whatever the server does with
+    it. The policy, the strategies and anything else made of reports stay as private as these.
+
+    Examples
+    --------
+    >>> from equinoise.games import load
+    >>> tree, environment = load("kuhn_poker")
+    >>> server = Server(tree, horizon=1000, epsilon=4, seed=1)
+    >>> user = User(tree, epsilon=4, noise="float", seed=1)
+    >>> for _ in range(1000):
+    ...     strategy = server.draw()
+    ...     last_action, loss = play(environment, strategy, seed=1)
+    ...     server.update(user.report(strategy, last_action, loss))
+    >>> server.trial, server.policy.shape
+    (1000, (13,))
+    """
+
+    def __init__(
+        self,
+        tree: GameTree,
+        *,
+        horizon: int,
+        epsilon: float,
+        tuning: str | Tuning = "sharp",
+        seed: int | None = None,
+    ) -> None:
+        if isinstance(tuning, Tuning):
+            tune(tree, horizon, epsilon)  # for its checks
+            _check_exploration(tree, tuning)
+        else:
+            tuning = tune(tree, horizon, epsilon, _checks.choice("tuning", tuning, ("sharp", "paper")))
+        self._start(tree, tuning, first_policy(tree), stream_key(seed), 0)
+
+    def _start(
+        self,
+        tree: GameTree,
+        tuning: Tuning,
+        weight: NDArray[np.float64],
+        key: NDArray[np.uint64],
+        trial: int,
+    ) -> None:
+        self.tree, self.tuning = tree, tuning
+        self._plan = _state.make_plan(tree, tuning.exploration)
+        self._weights = _state.make_weights(self._plan, weight)
+        self._visits = _state.make_visits(tree)
+        self._key, self._trial = key, trial
+        self._drawn = 0  # length of the visit list, 0 before this trial's strategy is drawn
+
+    def __repr__(self) -> str:
+        return f"Server({self.tree!r}, trial {self._trial} of {self.tuning.horizon})"
+
+    @property
+    def trial(self) -> int:
+        """Number of trials that are over."""
+        return self._trial
+
+    @property
+    def policy(self) -> NDArray[np.float64]:
+        """The present behaviour policy, float64[A]."""
+        out = np.empty(self.tree.n_actions)
+        _kernels.policy(self.tree.action_ptr, self._weights.weight, out)
+        return out
+
+    def to_policy(self) -> Policy:
+        """Return the present policy with its tree, ready to travel."""
+        return Policy(self.tree, self.policy)
+
+    def draw(self) -> Strategy:
+        """Return this trial's strategy; the same one until the trial is over.
+
+        Raises
+        ------
+        ValueError
+            When the horizon is reached: the tuning and its bound hold no further.
+        """
+        n = self._draw()
+        return Strategy(self._trial, self._visits.infoset[:n], self._visits.action[:n])
+
+    def _draw(self) -> int:
+        if self._trial >= self.tuning.horizon:
+            raise ValueError(
+                f"horizon of {self.tuning.horizon} trials is over; start a server with a longer one"
+            )
+        if not self._drawn:
+            key_0, key_1 = self._key
+            self._drawn = _kernels.draw(
+                self._plan, self._weights, self._visits, key_0, key_1, _FIRST, self._trial
+            )
+        return self._drawn
+
+    def update(self, report: Report) -> None:
+        """Learn from this trial's report and go on to the next trial.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When it is not a report for this trial, of the strategy's length and finite; nothing changes then.
+        """
+        if not isinstance(report, Report):
+            raise TypeError(f"report must be a Report, got {_checks.shown(report)}")
+        if report.trial != self._trial:
+            raise ValueError(f"report must be for trial {self._trial}, got one for trial {report.trial}")
+        n = self._draw()
+        if len(report.values) != n:
+            raise ValueError(f"report must hold {n} values, one an action drawn, got {len(report.values)}")
+        if not np.isfinite(report.values).all():
+            raise ValueError(f"report must be finite, got {_checks.shown(report.values)}")
+        self._visits.value[:n] = report.values
+        _kernels.update(self._plan, self._weights, self._visits, n, self.tuning.learning_rate)
+        self.skip()
+
+    def skip(self) -> None:
+        """Go on to the next trial without learning: this one's user never answered."""
+        self._trial, self._drawn = self._trial + 1, 0
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state to a file, atomically; a loaded server goes on to the same bits.
+
+        A strategy that was drawn and not answered yet is drawn again, the same one, after the load.
+        """
+        fields = {field.name: getattr(self.tuning, field.name) for field in dataclasses.fields(Tuning)}
+        exploration = fields.pop("exploration")
+        labels = {name: getattr(self.tree, name) for name in _LABELS}
+        arrays = {name: getattr(self.tree, name) for name in _POINTERS}
+        arrays |= {"weight": self._weights.weight, "exploration": exploration, "key": self._key}
+        save_arrays(path, _KIND, arrays, {"trial": self._trial, "tuning": fields, "labels": labels})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Server:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there is no such file.
+        ValueError
+            When the file is cut short, damaged, or not a saved server.
+        """
+        arrays, meta = load_arrays(path, _KIND)
+        fields: dict[str, Any] = {name: arrays[name] for name in _POINTERS} | meta["labels"]
+        tree = GameTree(**fields)
+        tuning = Tuning(exploration=arrays["exploration"], **meta["tuning"])
+        server = cls.__new__(cls)
+        server._start(tree, tuning, arrays["weight"], arrays["key"], meta["trial"])
+        return server
+
+
+def _check_exploration(tree: GameTree, tuning: Tuning) -> None:
+    if tuning.exploration.shape != (tree.n_actions,):
+        raise ValueError(
+            f"tuning must hold one exploration for each of the {tree.n_actions} actions, "
+            f"got shape {tuning.exploration.shape}"
+        )
+
+
+class User:
+    """A person's device: makes a private report of how a strategy fared.
+
+    Parameters
+    ----------
+    tree : GameTree
+    epsilon : float
+        Privacy of a report, positive: whatever the user's last action and loss, the report's density changes
+        by a factor of at most e^epsilon. math.inf sends the values as they are.
+    noise : {"secure", "float"}
+        "secure" noises with OpenDP from the operating system's randomness. "float" is for simulations: fast,
+        reproducible, and its low bits give the values away.
+    seed : int, optional
+        Of "float" noise; None takes randomness from the operating system. "secure" takes none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    ImportError
+        With "secure" and a finite epsilon, when OpenDP is not installed.
+
+    Notes
+    -----
+    One report is epsilon-private for the user who sends it. A user who answers k strategies spends k epsilon.
+    That a user took part at all, and which strategy it was sent, are known to the server.
+    """
+
+    def __init__(
+        self, tree: GameTree, epsilon: float, *, noise: str = "secure", seed: int | None = None
+    ) -> None:
+        if not isinstance(tree, GameTree):
+            raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
+        self.tree = tree
+        self.epsilon = _checks.epsilon(epsilon)
+        self.noise = _checks.choice("noise", noise, ("secure", "float"))
+        if self.noise == "secure" and seed is not None:
+            raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
+        if self.noise == "secure" and math.isfinite(self.epsilon):
+            secure_laplace([0.0], _SENSITIVITY, self.epsilon)  # says what is missing before anyone plays
+        self._key = stream_key(seed)
+
+    def __repr__(self) -> str:
+        return f"User({self.tree!r}, epsilon={self.epsilon:g}, noise={self.noise!r})"
+
+    def report(self, strategy: Strategy, last_action: int, loss: float) -> Report:
+        """Return y(a) = [a = last action] loss + Laplace(2/epsilon) for every action a of the strategy.
+
+        Parameters
+        ----------
+        strategy : Strategy
+            What was played.
+        last_action : int
+            The last action that the user took: one of the strategy's.
+        loss : float
+            In [0, 1].
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an argument is of the wrong kind or out of range.
+        """
+        check_strategy(self.tree, strategy)
+        last = _checks.integer("last_action", last_action, 0, self.tree.n_actions - 1)
+        value = _checks.number("loss", loss, 0.0, 1.0)
+        mine = np.flatnonzero(strategy.actions == last)
+        if len(mine) == 0:
+            raise ValueError(f"last_action must be one of the strategy's actions, got {last}")
+        values = np.zeros(len(strategy.actions))
+        if self.noise == "secure" and math.isfinite(self.epsilon):
+            values[mine] = value
+            return Report(strategy.trial, secure_laplace(values, _SENSITIVITY, self.epsilon))
+        word = np.empty(len(values), dtype=np.uint64)
+        scale = noise_scale(self.epsilon, _SENSITIVITY)
+        key_0, key_1 = self._key
+        _kernels.add_noise(values, word, len(values), scale, key_0, key_1, _FIRST, strategy.trial)
+        values[mine] += value
+        return Report(strategy.trial, values)
+
+
+def play(
+    environment: Environment | Schedule, strategy: Strategy, *, seed: int | None = None
+) -> tuple[int, float]:
+    """Play a strategy against an environment, as :func:`equinoise.efb.simulate` does in replicate 0.
+
+    Parameters
+    ----------
+    environment : Environment or Schedule
+        A schedule plays the environment of the strategy's trial.
+    strategy : Strategy
+    seed : int, optional
+        The same seed and trial make chance do the same, whatever is played. None takes randomness from the
+        operating system.
+
+    Returns
+    -------
+    last_action : int
+    loss : float
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    """
+    if not isinstance(environment, Environment | Schedule):
+        raise TypeError(f"environment must be an Environment or a Schedule, got {_checks.shown(environment)}")
+    check_strategy(environment.tree, strategy)
+    if isinstance(environment, Schedule):
+        environment = _at(environment, strategy.trial)
+    tree, chance = environment.tree, _state.make_chance(environment)
+    plan = _state.make_plan(tree, np.zeros(tree.n_actions))
+    visits = _state.make_visits(tree)
+    n = len(strategy.actions)
+    widths = np.diff(tree.infoset_ptr)[strategy.actions]
+    visits.action[:n] = strategy.actions
+    visits.child[:n] = 1 + np.cumsum(widths) - widths
+    key_0, key_1 = stream_key(seed)
+    last, loss = _kernels.play(plan, chance, visits, key_0, key_1, _FIRST, strategy.trial)
+    return int(visits.action[last]), float(loss)
+
+
+def _at(schedule: Schedule, trial: int) -> Environment:
+    """Return the environment of a trial."""
+    ends = np.cumsum(schedule.trials)
+    if trial >= ends[-1]:
+        raise ValueError(f"strategy must be for one of the schedule's {ends[-1]} trials, got trial {trial}")
+    return schedule.environments[int(np.searchsorted(ends, trial, side="right"))]

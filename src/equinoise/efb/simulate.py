@@ -1,0 +1,308 @@
+"""Monte Carlo of a learner against an environment: many replicates, expected regret at checkpoints."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks, _results, replicates
+from equinoise.efb import _kernels, _state, baselines
+from equinoise.efb.tuning import RULES, Tuning
+from equinoise.games import Environment, GameTree, Policy, Schedule
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["EfbRun", "simulate"]
+
+_WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
+_MAX_HORIZON = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class EfbRun:
+    """Replicates of one learner against one environment: R replicates, C checkpoints, A actions.
+
+    Attributes
+    ----------
+    trials : int64[C]
+        Trials played at each checkpoint; the last is the horizon.
+    regret : float64[R, C]
+        Cumulative: expected loss of the drawn strategies less that of the best fixed one.
+    loss : float64[R, C]
+        Cumulative: what the users saw.
+    policy : float64[R, A]
+        Final behaviour policy.
+    regret_bound : float
+        Proven for the expected regret at the horizon; see ``tuning.bound`` for the other checkpoints.
+    tuning : Tuning
+    learner : str
+    epsilon : float
+    seed : int or None
+    tree : GameTree
+    """
+
+    trials: NDArray[np.int64]
+    regret: NDArray[np.float64]
+    loss: NDArray[np.float64]
+    policy: NDArray[np.float64]
+    regret_bound: float
+    tuning: Tuning
+    learner: str
+    epsilon: float
+    seed: int | None
+    tree: GameTree
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a long frame: replicate, trials, regret, loss."""
+        return _results.long_frame({"trials": self.trials}, {"regret": self.regret, "loss": self.loss})
+
+    def summary(self) -> pd.DataFrame:
+        """Return mean, standard error and 95% interval of the regret at each checkpoint, and the bound."""
+        frame = _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
+        return frame.assign(bound=self.tuning.bound(self.trials))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw mean regret with its 95% interval and the proven bound; return the Axes."""
+        from equinoise.report import figures
+
+        return figures.regret_curve(ax, [(self.label, self)])
+
+    @property
+    def label(self) -> str:
+        """Name of the learner with its epsilon, for legends."""
+        if self.learner == "uniform":
+            return "uniform play"
+        return f"{self.learner}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
+
+    def final_policy(self, replicate: int = 0) -> Policy:
+        """Return the final policy of one replicate with its tree, ready to travel."""
+        r = _checks.integer("replicate", replicate, 0, len(self.policy) - 1)
+        return Policy(self.tree, self.policy[r])
+
+
+class _Task(NamedTuple):
+    """All that a block of replicates needs, picklable."""
+
+    tree: GameTree
+    plan: _kernels.Plan
+    chances: tuple[_kernels.Chance, ...]
+    segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
+    learner: baselines.Learner
+    key: NDArray[np.uint64]
+    n_checkpoints: int
+
+
+def simulate(
+    tree: GameTree,
+    environment: Environment | Schedule,
+    *,
+    horizon: int,
+    epsilon: float,
+    n_replicates: int = 1,
+    seed: int | None = 0,
+    tuning: str | Tuning = "sharp",
+    learner: str = "dp-efb",
+    n_checkpoints: int = 50,
+    block: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> EfbRun:
+    """Let a learner play against an environment, many times over.
+
+    Parameters
+    ----------
+    tree : GameTree
+        With A actions.
+    environment : Environment or Schedule
+        On this tree; a schedule covers at least the horizon.
+    horizon : int
+        Trials of a replicate, T.
+    epsilon : float
+        Local privacy of each user's report; math.inf for none.
+    n_replicates : int
+        R. Replicate r is the same for every R.
+    seed : int or None
+        The same seed gives the same bits, whatever block or executor. None takes randomness from the
+        operating system.
+    tuning : {"sharp", "paper"} or Tuning
+        See :func:`equinoise.efb.tune`; "ixomd" and "uniform" take none and ignore it.
+    learner : {"dp-efb", "ixomd", "flat-exp3", "uniform"}
+        "ixomd" (Kozuno et al., 2021) is not private and needs epsilon=math.inf. "flat-exp3" (Tossou and
+        Dimitrakakis, 2017) is exponential weights over all reduced strategies with one noised loss, for
+        small games. "uniform" plays every action of an infoset alike and learns nothing.
+    n_checkpoints : int
+        C evenly spaced trial counts, the horizon last; fewer where the horizon is shorter.
+    block : int, optional
+        Replicates that are run in one task.
+    executor : concurrent.futures.Executor, optional
+        Where tasks run; threads of this process by default.
+    progress : bool
+        Show a bar on stderr where that is a terminal.
+
+    Returns
+    -------
+    EfbRun
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range, before any work.
+
+    Examples
+    --------
+    >>> from equinoise.games import load
+    >>> tree, environment = load("kuhn_poker")
+    >>> run = simulate(tree, environment, horizon=2000, epsilon=4, n_replicates=3, n_checkpoints=4)
+    >>> run.trials
+    array([ 500, 1000, 1500, 2000])
+    >>> run.regret.shape, run.policy.shape, bool((run.regret[:, -1] < run.regret_bound).all())
+    ((3, 4), (3, 13), True)
+    """
+    _check_game(tree, environment)
+    trials = _checks.integer("horizon", horizon, 1, _MAX_HORIZON)
+    if isinstance(environment, Schedule) and environment.total < trials:
+        raise ValueError(f"horizon must be at most the schedule's {environment.total} trials, got {trials}")
+    budget = _checks.epsilon(epsilon)
+    name = _checks.choice("learner", learner, baselines.LEARNERS)
+    _check_tuning(tree, tuning)
+    checkpoints = _checkpoints(trials, _checks.integer("n_checkpoints", n_checkpoints, 1))
+    n = _checks.integer("n_replicates", n_replicates, 1)
+    from equinoise._random import stream_key
+
+    key = stream_key(seed)
+    game, played, table = tree, environment, None
+    if name == "flat-exp3":
+        table = baselines.strategies(tree)
+        game, played = baselines.flatten(environment, table)
+    task = _task(game, played, baselines.make_learner(name, game, trials, budget, tuning), checkpoints, key)
+    result = replicates.run(
+        functools.partial(_run_block, task), n, block=block, executor=executor, progress=progress, work=trials
+    )
+    policy = result["policy"] if table is None else baselines.behaviour_policy(tree, table, result["policy"])
+    regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
+    chosen = task.learner.tuning
+    return EfbRun(
+        checkpoints, regret, result["observed"], policy, chosen.regret_bound, chosen, name, budget, seed, tree
+    )
+
+
+def _check_game(tree: object, environment: object) -> None:
+    if not isinstance(tree, GameTree):
+        raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
+    if not isinstance(environment, Environment | Schedule):
+        raise TypeError(f"environment must be an Environment or a Schedule, got {_checks.shown(environment)}")
+    if not environment.tree.same_as(tree):
+        raise ValueError("environment must be one on the given tree, got one on another tree")
+
+
+def _check_tuning(tree: GameTree, tuning: object) -> None:
+    if not isinstance(tuning, Tuning):
+        _checks.choice("tuning", tuning, RULES)
+    elif tuning.exploration.shape != (tree.n_actions,):
+        raise ValueError(
+            f"tuning must hold one exploration for each of the {tree.n_actions} actions, "
+            f"got shape {tuning.exploration.shape}"
+        )
+
+
+def _checkpoints(horizon: int, n: int) -> NDArray[np.int64]:
+    """Return n evenly spaced trial counts up to the horizon, or all of them where it is shorter."""
+    n = min(n, horizon)
+    return np.array([horizon * (i + 1) // n for i in range(n)], dtype=np.int64)
+
+
+def _task(
+    tree: GameTree,
+    environment: Environment | Schedule,
+    learner: baselines.Learner,
+    checkpoints: NDArray[np.int64],
+    key: NDArray[np.uint64],
+) -> _Task:
+    entries: Sequence[tuple[Environment, int]]
+    entries = (
+        environment.entries if isinstance(environment, Schedule) else [(environment, int(checkpoints[-1]))]
+    )
+    chances: dict[int, tuple[int, _kernels.Chance]] = {}
+    segments = []
+    start, next_one = 0, 0
+    for part, lasts in entries:
+        if id(part) not in chances:
+            chances[id(part)] = len(chances), _state.make_chance(part)
+        end = start + lasts
+        while start < end and next_one < len(checkpoints):
+            stop = min(end, int(checkpoints[next_one]))
+            reached = next_one if stop == checkpoints[next_one] else -1
+            segments.append((chances[id(part)][0], start, stop, reached))
+            next_one += reached >= 0
+            start = stop
+    plan = _state.make_plan(tree, learner.tuning.exploration)
+    made = tuple(chance for _, chance in chances.values())
+    return _Task(tree, plan, made, tuple(segments), learner, key, len(checkpoints))
+
+
+def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float64]]:
+    """Run the replicates start..stop-1; this is what executors are given."""
+    plan = _state.sealed(task.plan)
+    for chance in task.chances:
+        _state.sealed(chance)
+    visits = _state.make_visits(task.tree)
+    shape = (stop - start, task.n_checkpoints)
+    expected, observed = np.empty(shape), np.empty(shape)
+    policy = np.empty((stop - start, task.tree.n_actions))
+    for i in range(stop - start):
+        weights = _state.make_weights(plan, task.learner.first_policy)
+        totals = np.zeros(2)
+        for which, first, end, checkpoint in task.segments:
+            totals += _run_segment(task, plan, weights, visits, which, start + i, first, end)
+            if checkpoint >= 0:
+                expected[i, checkpoint], observed[i, checkpoint] = totals
+        _kernels.policy(plan.action_ptr, weights.weight, policy[i])
+    return {"expected": expected, "observed": observed, "policy": policy}
+
+
+def _run_segment(
+    task: _Task,
+    plan: _kernels.Plan,
+    weights: _kernels.Weights,
+    visits: _kernels.Visits,
+    which: int,
+    replicate: int,
+    first: int,
+    end: int,
+) -> NDArray[np.float64]:
+    """Run trials of one replicate against one environment, in pieces between which progress is told."""
+    rate, scale = task.learner.tuning.learning_rate, task.learner.scale
+    piece = max(1, _WORK_A_PIECE // len(visits.infoset))
+    totals = np.zeros(2)
+    for start in range(first, end, piece):
+        stop = min(start + piece, end)
+        totals += _kernels.run_trials(
+            plan, weights, visits, task.chances[which], task.key, replicate, start, stop, rate, scale
+        )
+        replicates.tick(stop - start)
+    return totals
+
+
+def _best_fixed(
+    tree: GameTree, environment: Environment | Schedule, checkpoints: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the cumulative loss of the best fixed strategy at every checkpoint, float64[C]."""
+    if isinstance(environment, Environment):
+        return np.multiply(checkpoints, environment.best_response()[0])
+    from equinoise.games._kernels import best_response_value
+
+    return np.array(
+        [
+            best_response_value(tree.action_ptr, tree.infoset_ptr, environment.action_loss(int(t)))[0]
+            for t in checkpoints
+        ]
+    )

@@ -1,0 +1,173 @@
+"""Learning rate, exploration and regret bound of DP-EFB, from the tree, the horizon and epsilon alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from equinoise import _checks
+from equinoise.efb import _setup
+from equinoise.games import GameTree
+
+__all__ = ["RULES", "Tuning", "noise_scale", "tune"]
+
+RULES = ("sharp", "paper")
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """Parameters of a learner, and the regret that is proven for them.
+
+    Attributes
+    ----------
+    learning_rate : float
+        eta.
+    exploration : float64[A]
+        gamma(a), added to the probability of an action before a report is divided by it.
+    regret_bound : float
+        Bound on the expected regret after `horizon` trials.
+    rule : str
+        "sharp" or "paper"; learners that are compared against carry their own names.
+    horizon : int
+        Number of trials, T.
+    epsilon : float
+        Privacy of one report; math.inf for none.
+    start_cost : float
+        ln S: how far the best strategy may be from the first policy, in nats.
+    slope : float
+        Bound on what one trial adds to the regret.
+    offset : float
+        Bound on what the rare event adds that the noise leaves its range ("paper": 1).
+    """
+
+    learning_rate: float
+    exploration: NDArray[np.float64]
+    regret_bound: float
+    rule: str
+    horizon: int
+    epsilon: float
+    start_cost: float
+    slope: float
+    offset: float = 0.0
+
+    def bound(self, trials: ArrayLike) -> NDArray[np.float64]:
+        """Return the proven bound on the expected regret after any number of trials up to the horizon.
+
+        Parameters
+        ----------
+        trials : int or int64[...]
+
+        Returns
+        -------
+        float64[...]
+            ln S / eta + slope * trials + offset, and never more than one a trial.
+        """
+        counts = np.asarray(trials, dtype=np.float64)
+        start = self.start_cost / self.learning_rate if self.learning_rate > 0.0 else 0.0
+        return np.minimum(start + self.slope * counts + self.offset, counts)
+
+
+def noise_scale(epsilon: float, sensitivity: float = 2.0) -> float:
+    """Return b = sensitivity / epsilon: a report's L1 sensitivity is 2, and math.inf means no noise."""
+    return sensitivity / epsilon
+
+
+def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> Tuning:
+    """Choose learning rate and exploration of DP-EFB for a horizon.
+
+    Parameters
+    ----------
+    tree : GameTree
+        With A actions and S reduced strategies.
+    horizon : int
+        Number of trials T, at least 1.
+    epsilon : float
+        Privacy of one report, positive; math.inf for no noise.
+    rule : {"sharp", "paper"}
+        "paper": C = 8/eps^2 + 1 + beta with beta = 1 + (2/eps) ln(A T^2), gamma_0 = eta beta A, split by the
+        number of actions below; regret at most 2 sqrt(A T ln S C) + 1. "sharp": with b = 2/eps and Q the
+        L2 split of the tree, C = 1/2 + (b/theta) sqrt(Q)/A + b^2/(1 - theta^2) with the best theta,
+        gamma_0 = eta b sqrt(Q)/theta; regret at most 2 sqrt(A T ln S C). In both eta = sqrt(ln S/(A T C)).
+
+    Returns
+    -------
+    Tuning
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Notes
+    -----
+    Without noise "sharp" would allow no exploration at all. It keeps implicit exploration
+    gamma(a) = eta/2 (Neu, 2015), which costs another eta/2 an action and trial: C = 1 there.
+
+    References
+    ----------
+    The paper's Theorem 1 for "paper"; the moment generating function of the noise,
+    E exp(-t xi) = 1/(1 - b^2 t^2), in place of a bound on its size, for "sharp".
+
+    Examples
+    --------
+    >>> from equinoise.games import load
+    >>> tree, _ = load("kuhn_poker")
+    >>> round(tune(tree, 10**6, 1.0, "paper").regret_bound), round(tune(tree, 10**6, 1.0).regret_bound)
+    (109769, 35705)
+    """
+    if not isinstance(tree, GameTree):
+        raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
+    trials = _checks.integer("horizon", horizon, 1)
+    budget = _checks.epsilon(epsilon)
+    rule = _checks.choice("rule", rule, RULES)
+    return tuned(tree, trials, budget, noise_scale(budget), rule)
+
+
+def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:
+    """Tune for Laplace noise of any scale b on each reported value (the checked part of :func:`tune`)."""
+    of_infoset, exploration = np.empty(tree.n_infosets), np.empty(tree.n_actions)
+    _setup.action_shares(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rule == "sharp")
+    start_cost, n = tree.log_n_strategies, float(tree.n_actions)
+    if rule == "paper":
+        beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
+        constant, per_rate = 2.0 * scale**2 + 1.0 + beta, beta * n
+    else:
+        constant, per_rate = _sharp(scale, float(of_infoset[0]), n)
+    if not math.isfinite(constant):
+        raise ValueError(f"epsilon must leave the noise a finite variance, got {epsilon!r}")
+    rate = math.sqrt(start_cost / (n * horizon * constant))
+    if rule == "sharp" and scale == 0.0:
+        exploration.fill(rate / 2.0)
+    else:
+        _setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
+    exploration.flags.writeable = False
+    offset = 1.0 if rule == "paper" else 0.0
+    bound = 2.0 * math.sqrt(n * horizon * start_cost * constant) + offset
+    return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * n * constant, offset)
+
+
+def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
+    """Return C of the sharp rule and gamma_0 / eta, at the theta in (0, 1) that makes C least.
+
+    dC/dtheta = 0 where (sqrt(Q)/A)(1 - theta^2)^2 = 2 b theta^3.
+    """
+    if scale == 0.0:
+        return 1.0, 0.0
+    share = root_q / n
+    if scale > 1.0:
+        theta = _root(lambda x: share * ((1.0 - x) * (1.0 + x)) ** 2 - 2.0 * scale * x**3)
+        rest = (1.0 - theta) * (1.0 + theta)
+    else:  # theta close to one: solve for what is missing, which keeps its digits
+        missing = _root(lambda x: 2.0 * scale * (1.0 - x) ** 3 - share * (x * (2.0 - x)) ** 2)
+        theta, rest = 1.0 - missing, missing * (2.0 - missing)
+    return 0.5 + scale / theta * share + scale**2 / rest, scale * root_q / theta
+
+
+def _root(function: Callable[[float], float]) -> float:
+    """Return the zero in (0, 1) of a function that falls from positive to negative, to 14 digits."""
+    return float(brentq(function, 0.0, 1.0, xtol=1e-300, rtol=1e-14, maxiter=5000))
