@@ -64,7 +64,9 @@ def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> lis
     directory.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as opened:
         for name, content in files.items():
-            opened.enter_context(replacing(directory / name)).write(content)
+            file = opened.enter_context(replacing(directory / name))
+            file.write(content)
+            file.flush()
     return [directory / name for name in files]
 
 

@@ -44,12 +44,12 @@ def bits_float(value: int) -> Any:
 
 @overload(float_bits)
 def _float_bits(value):  # type: ignore[no-untyped-def]  # Numba compares the signatures
-    return lambda value: _to_bits(value)
+    return lambda value: _to_bits(value)  # type: ignore[call-arg]
 
 
 @overload(bits_float)
 def _bits_float(value):  # type: ignore[no-untyped-def]
-    return lambda value: _to_float(value)
+    return lambda value: _to_float(value)  # type: ignore[call-arg]
 
 
 @intrinsic
@@ -57,8 +57,7 @@ def _wide_product(typingctx: Any, a: Any, b: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
         product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
-        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
-        return high
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
 
     return types.uint64(types.uint64, types.uint64), codegen
 
@@ -70,7 +69,7 @@ def high_product(a: Any, b: Any) -> Any:
 
 @overload(high_product)
 def _high_product(a, b):  # type: ignore[no-untyped-def]  # Numba compares the signatures
-    return lambda a, b: _wide_product(a, b)
+    return lambda a, b: _wide_product(a, b)  # type: ignore[call-arg]
 
 
 @intrinsic

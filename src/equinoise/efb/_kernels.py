@@ -14,6 +14,7 @@ visit list for the i-th of them, so the children of a visit stand side by side:
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,32 +31,37 @@ Ints = NDArray[np.int64]
 _ZERO = np.uint64(0)
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 _BLOCK = 16  # actions that a scan looks at; a sum tree's fan-out
-_HIGH = 2.0**900  # a weight above asks for rescaling,
+_HIGH = 2.0**900  # a weight above asks for a shift of exponents,
 _LOW = 2.0**-900  # and one below;
-_LEVEL = 700  # rescaling brings the largest weight of the infoset to about 2^700,
+_LEVEL = 700  # it brings the largest weight of the infoset to about 2^700,
 _FLOOR = 2.0**-1020  # and no weight falls below this, 1e-517 of the largest
 _STEP_MIN = -690.0  # one report moves a weight by a factor in [e^-690, e^80]
 _STEP_MAX = 80.0
 _FACTOR_MAX = 2.0**115
 _FACTOR_MIN = 2.0**-1000
 
-
+PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
 PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
 CHANCE_ACTION = np.dtype([("expected", np.float64), ("leaf", np.int64), ("loss", np.float64)])
 
 
 class Plan(NamedTuple):
-    """What a learner knows: action_ptr int64[I+1], actions PLAN_ACTION[A+1] (gamma(a), first child infoset).
+    """What a learner knows: infosets PLAN_INFOSET[I+1], actions PLAN_ACTION[A+1].
 
-    Fields that are read together lie together, since on a large tree a trial waits for memory.
+    Of an infoset: its first action, and gamma where all its actions share one and none leads to another
+    infoset, else -1; most infosets are of that kind. Of an action: gamma(a), its first child infoset. Fields
+    that are read together lie together, since on a large tree a trial waits for memory.
     """
 
-    action_ptr: Ints
+    infosets: NDArray[np.void]
     actions: NDArray[np.void]
 
 
 class Weights(NamedTuple):
-    """A policy, unnormalised: weight float64[A], sum_ptr int64[I], sums float64[any]."""
+    """A policy, unnormalised: weight float64[A+3], sum_ptr int64[I], sums float64[any+3].
+
+    The three at the end are padding: a block may be read a little too far.
+    """
 
     weight: Floats
     sum_ptr: Ints
@@ -112,47 +118,81 @@ def _level_size(width: int, shift: int) -> int:
 
 
 @njit(forceinline=True)
-def _block_sum(values: Floats, start: int, stop: int) -> float:
-    """Return the sum of at most 16 values; a whole block is added in four chains at once."""
-    if stop - start == _BLOCK:
-        k = _at(start)
-        a = (values[k] + values[k + _at(4)]) + (values[k + _at(8)] + values[k + _at(12)])
-        b = (values[k + _at(1)] + values[k + _at(5)]) + (values[k + _at(9)] + values[k + _at(13)])
-        c = (values[k + _at(2)] + values[k + _at(6)]) + (values[k + _at(10)] + values[k + _at(14)])
-        d = (values[k + _at(3)] + values[k + _at(7)]) + (values[k + _at(11)] + values[k + _at(15)])
-        return (a + b) + (c + d)
+def _sum_few(values: Floats, start: int, width: int) -> float:
+    """Return the sum of the first 4 values, of fewer where width is less, 0 where it is not positive."""
+    k = _at(start)
+    if width >= 4:
+        return (values[k] + values[k + _at(1)]) + (values[k + _at(2)] + values[k + _at(3)])
     total = 0.0
-    for j in range(start, stop):
-        total += values[_at(j)]
+    if width > 0:
+        total = values[k]
+    if width > 1:
+        total += values[k + _at(1)]
+    if width > 2:
+        total += values[k + _at(2)]
     return total
 
 
 @njit(forceinline=True)
-def _find(values: Floats, start: int, stop: int, target: float) -> Any:
-    """Return (k, before): the first k whose running sum passes target, and the sum left of it.
-
-    The whole block is looked at: a loop that left early would be a branch on a coin.
-    """
-    k = start
-    running = 0.0
-    before = 0.0
-    for j in range(start, stop - 1):
-        running += values[_at(j)]
-        passed = running <= target
-        k += int(passed)
-        before = running if passed else before
-    return k, before
+def _quarters(values: Floats, start: int, width: int) -> Any:
+    """Return the sums of a block of at most 16 values, four by four."""
+    return (
+        _sum_few(values, start, width),
+        _sum_few(values, start + 4, width - 4),
+        _sum_few(values, start + 8, width - 8),
+        _sum_few(values, start + 12, width - 12),
+    )
 
 
 @njit(forceinline=True)
-def _others(values: Floats, start: int, stop: int, k: int, total: float) -> float:
+def _block_sum(values: Floats, start: int, width: int) -> float:
+    """Return the sum of at most 16 values."""
+    a, b, c, d = _quarters(values, start, width)
+    return (a + b) + (c + d)
+
+
+@njit(forceinline=True)
+def _find(values: Floats, start: int, width: int, quarters: Any, target: float) -> Any:
+    """Return (k, left): the first k whose running sum passes target, and how far target is into value k.
+
+    First the quarter, then the value in it, by comparisons that all happen: leaving early would be a branch
+    on a coin. Up to 3 values behind the block are read, and never matter.
+    """
+    one, two, three = _running(quarters[0], quarters[1], quarters[2])
+    quarter, left = _place(one, two, three, target, (width - 1) >> 2)
+    k = start + 4 * quarter
+    first = _at(k)
+    one, two, three = _running(values[first], values[first + _at(1)], values[first + _at(2)])
+    place, left = _place(one, two, three, left, width - 1 - 4 * quarter)
+    return k + place, left
+
+
+@njit(forceinline=True)
+def _running(a: float, b: float, c: float) -> Any:
+    """Return the running sums of three values."""
+    return a, a + b, (a + b) + c
+
+
+@njit(forceinline=True)
+def _place(one: float, two: float, three: float, target: float, last: int) -> Any:
+    """Return (number of running sums up to target, at most last; target less the largest of these)."""
+    below = one if target >= one else 0.0
+    below = two if target >= two else below
+    below = three if target >= three else below
+    k = int(target >= one) + int(target >= two) + int(target >= three)
+    return (k if k < last else last), target - below
+
+
+@njit(forceinline=True)
+def _others(values: Floats, start: int, width: int, k: int, total: float) -> float:
     """Return the sum of a block without entry k; added up anew where total - value would cancel."""
-    if values[k] <= 0.5 * total:
-        return total - values[k]
+    value = values[_at(k)]
+    if value <= 0.5 * total:
+        return total - value
     rest = 0.0
-    for j in range(start, stop):
+    for j in range(start, start + width):
         if j != k:
-            rest += values[j]
+            rest += values[_at(j)]
     return rest
 
 
@@ -183,9 +223,9 @@ def _rebuild(weights: Weights, first: int, width: int, s: int) -> None:
             low = k * _BLOCK
             high = min(low + _BLOCK, _level_size(width, shift - 4))
             if shift == 4:
-                weights.sums[start + k] = _block_sum(weights.weight, first + low, first + high)
+                weights.sums[start + k] = _block_sum(weights.weight, first + low, high - low)
             else:
-                weights.sums[start + k] = _block_sum(weights.sums, below + low, below + high)
+                weights.sums[start + k] = _block_sum(weights.sums, below + low, high - low)
 
 
 @njit
@@ -198,43 +238,49 @@ def build_sums(action_ptr: Ints, weights: Weights) -> None:
 
 
 @njit(forceinline=True)
-def _pick_narrow(weight: Floats, first: int, width: int, u: float) -> Any:
-    """Draw from an infoset of at most 4 actions: return (action, its weight, the others' sum)."""
-    sum_1 = weight[first]
-    sum_2 = sum_1 + (weight[first + 1] if width > 1 else 0.0)
-    sum_3 = sum_2 + (weight[first + 2] if width > 2 else 0.0)
-    total = sum_3 + (weight[first + 3] if width > 3 else 0.0)
-    target = u * total
-    k = int(target >= sum_1) + int(target >= sum_2) + int(target >= sum_3)
-    a = first + (k if k < width else width - 1)
-    return a, weight[a], _others(weight, first, first + width, a, total)
+def _pick_block(weight: Floats, first: int, width: int, u: float) -> Any:
+    """Draw from an infoset of at most 16 actions: return (action, its weight, the others' sum)."""
+    quarters = _quarters(weight, first, width)
+    total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
+    a, _ = _find(weight, first, width, quarters, u * total)
+    return a, weight[a], _others(weight, first, width, a, total)
 
 
 @njit(forceinline=True)
-def _pick_wide(weights: Weights, actions: NDArray[np.void], first: int, width: int, s: int, u: float) -> Any:
+def _pick_narrow(weight: Floats, first: int, width: int, u: float) -> Any:
+    """Draw from an infoset of at most 4 actions: return (action, its weight, the others' sum)."""
+    one = weight[first]
+    two = one + (weight[first + 1] if width > 1 else 0.0)
+    three = two + (weight[first + 2] if width > 2 else 0.0)
+    total = three + (weight[first + 3] if width > 3 else 0.0)
+    k, _ = _place(one, two, three, u * total, width - 1)
+    return first + k, weight[first + k], _others(weight, first, width, first + k, total)
+
+
+@njit(forceinline=True)
+def _pick_wide(weights: Weights, first: int, width: int, s: int, u: float) -> Any:
     """Draw from a wide infoset, from the top sums down: return (action, its weight, the others' sum)."""
     shift = _top_shift(width)
     base = weights.sum_ptr[s]
     size = _level_size(width, shift)
-    total = _block_sum(weights.sums, base, base + size)
-    target = u * total
+    target = u * _block_sum(weights.sums, base, size)
     low = 0
     rest = 0.0
     while shift > 0:
-        high = min(low + _BLOCK, size)
-        k, before = _find(weights.sums, base + low, base + high, target)
-        target -= before
-        rest += _others(weights.sums, base + low, base + high, k, total)
-        total = weights.sums[k]
+        n = min(size - low, _BLOCK)
+        quarters = _quarters(weights.sums, base + low, n)
+        total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
+        k, target = _find(weights.sums, base + low, n, quarters, target)
+        rest += _others(weights.sums, base + low, n, k, total)
         low = (k - base) * _BLOCK
         base += size
         shift -= 4
         size = _level_size(width, shift)
-    for k in range(0, _BLOCK, 4):
-        prefetch(actions, first + low + k)
-    high = min(low + _BLOCK, width)
-    a, _ = _find(weights.weight, first + low, first + high, target)
-    return a, weights.weight[a], rest + _others(weights.weight, first + low, first + high, a, total)
+    n = min(width - low, _BLOCK)
+    quarters = _quarters(weights.weight, first + low, n)
+    total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
+    a, _ = _find(weights.weight, first + low, n, quarters, target)
+    return a, weights.weight[a], rest + _others(weights.weight, first + low, n, a, total)
 
 
 @njit(forceinline=True)
@@ -245,32 +291,36 @@ def _update_wide(weights: Weights, first: int, width: int, s: int, a: int) -> No
     for above in range(top, 4, -4):
         base += _level_size(width, above)
     block = (a - first) >> 4
-    start = first + block * _BLOCK
-    weights.sums[base + block] = _block_sum(weights.weight, start, min(start + _BLOCK, first + width))
+    low = block * _BLOCK
+    weights.sums[base + block] = _block_sum(weights.weight, first + low, min(width - low, _BLOCK))
     for shift in range(8, top + 1, 4):
         below = base
         size = _level_size(width, shift - 4)
         base -= _level_size(width, shift)
         block >>= 4
-        start = below + block * _BLOCK
-        weights.sums[base + block] = _block_sum(weights.sums, start, min(start + _BLOCK, below + size))
+        low = block * _BLOCK
+        weights.sums[base + block] = _block_sum(weights.sums, below + low, min(size - low, _BLOCK))
 
 
 @njit
-def _rescale(weights: Weights, first: int, width: int, s: int) -> None:
-    """Multiply an infoset's weights by a power of two that brings the largest to about 2^700.
+def _multiply_far(weights: Weights, first: int, width: int, s: int, a: int, by: float) -> None:
+    """Multiply one weight where the result leaves [2^-900, 2^900], and shift the infoset's exponents.
 
-    Ratios stay exact down to 2^-1720; a weight that would fall below is kept at 2^-1020, so that it can
-    grow again.
+    All weights take the power of two that brings the largest to about 2^700. Ratios stay exact down to
+    2^-1720; a weight that would fall below is kept at 2^-1020, so that it can grow again.
     """
-    largest = 0.0
-    for a in range(first, first + width):
-        largest = max(largest, weights.weight[a])
-    exponent = _LEVEL - np.int64(np.floor(np.log2(largest)))
-    half = exponent // 2  # in two steps, since 2^exponent alone may overflow
-    one, two = 2.0**half, 2.0 ** (exponent - half)
-    for a in range(first, first + width):
-        weights.weight[a] = max(weights.weight[a] * one * two, _FLOOR)
+    part, exponent = math.frexp(weights.weight[a])
+    factor, more = math.frexp(by)
+    exponent += more
+    top = exponent
+    for k in range(first, first + width):
+        if k != a:
+            top = max(top, math.frexp(weights.weight[k])[1])
+    shift = _LEVEL - top
+    for k in range(first, first + width):
+        if k != a:
+            weights.weight[k] = max(math.ldexp(weights.weight[k], shift), _FLOOR)
+    weights.weight[a] = max(math.ldexp(part * factor, exponent + shift), _FLOOR)
     if width > _BLOCK:
         _rebuild(weights, first, width, s)
 
@@ -285,7 +335,7 @@ def draw(
     pi along the path, ``divisor`` is mu(a) + gamma(a). Position i takes word i of the stream (key; 0,
     trial, replicate, STRATEGY).
     """
-    action_ptr, actions = plan
+    infosets, actions = plan
     weight = weights.weight
     s0, s1, s2, s3 = philox(key_0, key_1, _ZERO, np.uint64(trial), np.uint64(replicate), STRATEGY)
     visits.infoset[0] = 0
@@ -294,8 +344,9 @@ def draw(
     i = 0
     while i < n:
         s = visits.infoset[i]
-        first = action_ptr[s]
-        width = action_ptr[s + 1] - first
+        first = infosets[s]["first"]
+        width = infosets[s + 1]["first"] - first
+        shared = infosets[s]["exploration"]
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         u = uniform(word)
         if width == 2:
@@ -307,26 +358,26 @@ def draw(
         elif width <= 4:
             a, w, rest = _pick_narrow(weight, first, width, u)
         elif width <= _BLOCK:
-            total = _block_sum(weight, first, first + width)
-            a, _ = _find(weight, first, first + width, u * total)
-            w = weight[a]
-            rest = _others(weight, first, first + width, a, total)
+            a, w, rest = _pick_block(weight, first, width, u)
         else:
-            a, w, rest = _pick_wide(weights, actions, first, width, s, u)
+            a, w, rest = _pick_wide(weights, first, width, s, u)
         scale = 1.0 / (w + rest)
         mu = visits.reach[i] * (w * scale)
         visits.action[i] = a
         visits.picked[i] = w * scale
         visits.others[i] = rest * scale
-        visits.divisor[i] = mu + actions[a]["exploration"]
         visits.child[i] = n
+        i += 1
+        if shared >= 0.0:
+            visits.divisor[i - 1] = mu + shared
+            continue
+        visits.divisor[i - 1] = mu + actions[a]["exploration"]
         for c in range(actions[a]["child"], actions[a + 1]["child"]):
             visits.infoset[n] = c
             visits.reach[n] = mu
-            prefetch(weight, action_ptr[c])
-            prefetch(weight, action_ptr[c] + 8)
+            prefetch(weight, infosets[c]["first"])
+            prefetch(weight, infosets[c]["first"] + 8)
             n += 1
-        i += 1
     return n
 
 
@@ -422,14 +473,15 @@ def update(plan: Plan, weights: Weights, visits: Visits, n: int, learning_rate: 
 @njit(forceinline=True)
 def _multiply(plan: Plan, weights: Weights, s: int, a: int, by: float) -> None:
     """Multiply the weight of action a of infoset s, keep it in range, and its sums true."""
-    new = max(weights.weight[a] * by, _FLOOR)
+    first = plan.infosets[s]["first"]
+    width = plan.infosets[s + 1]["first"] - first
+    new = weights.weight[a] * by
+    if not _LOW <= new <= _HIGH:
+        _multiply_far(weights, first, width, s, a, by)
+        return
     weights.weight[a] = new
-    first = plan.action_ptr[s]
-    width = plan.action_ptr[s + 1] - first
     if width > _BLOCK:
         _update_wide(weights, first, width, s, a)
-    if new > _HIGH or new < _LOW:
-        _rescale(weights, first, width, s)
 
 
 @njit

@@ -13,6 +13,7 @@ from equinoise.games import Environment, GameTree
 
 Sealed = TypeVar("Sealed", bound=tuple[Any, ...])
 _LINE = 64  # bytes of a cache line
+_PADDING = 3  # values that a kernel may read behind the last block
 
 
 def make_plan(tree: GameTree, exploration: NDArray[np.float64]) -> Plan:
@@ -21,7 +22,15 @@ def make_plan(tree: GameTree, exploration: NDArray[np.float64]) -> Plan:
     actions["exploration"][:-1] = exploration
     actions["exploration"][-1] = 0.0
     actions["child"] = tree.infoset_ptr
-    return sealed(Plan(tree.action_ptr, actions))
+    infosets = np.empty(tree.n_infosets + 1, dtype=_kernels.PLAN_INFOSET)
+    infosets["first"] = tree.action_ptr
+    starts, ends = tree.action_ptr[:-1], tree.action_ptr[1:]
+    ends_here = tree.infoset_ptr[starts] == tree.infoset_ptr[ends]
+    largest = np.maximum.reduceat(exploration, starts)
+    shared = ends_here & (largest == np.minimum.reduceat(exploration, starts))
+    infosets["exploration"][:-1] = np.where(shared, largest, -1.0)
+    infosets["exploration"][-1] = -1.0
+    return sealed(Plan(infosets, actions))
 
 
 def make_chance(environment: Environment) -> Chance:
@@ -43,13 +52,15 @@ def sealed(arrays: Sealed) -> Sealed:
     return arrays
 
 
-def make_weights(plan: Plan, policy: NDArray[np.float64]) -> Weights:
+def make_weights(tree: GameTree, policy: NDArray[np.float64]) -> Weights:
     """Return weights that stand for a policy float64[A], their sums computed."""
-    weight = _aligned(len(policy))
-    weight[:] = policy
-    sum_ptr = np.empty(len(plan.action_ptr) - 1, dtype=np.int64)
-    weights = Weights(weight, sum_ptr, _aligned(_kernels.sum_sizes(plan.action_ptr, sum_ptr)))
-    _kernels.build_sums(plan.action_ptr, weights)
+    weight = _aligned(len(policy) + _PADDING)
+    weight[: len(policy)] = policy
+    weight[len(policy) :] = 0.0
+    sum_ptr = np.empty(tree.n_infosets, dtype=np.int64)
+    weights = Weights(weight, sum_ptr, _aligned(_kernels.sum_sizes(tree.action_ptr, sum_ptr) + _PADDING))
+    weights.sums[-_PADDING:] = 0.0
+    _kernels.build_sums(tree.action_ptr, weights)
     return weights
 
 

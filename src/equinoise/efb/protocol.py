@@ -97,7 +97,7 @@ class Server:
     ) -> None:
         self.tree, self.tuning = tree, tuning
         self._plan = _state.make_plan(tree, tuning.exploration)
-        self._weights = _state.make_weights(self._plan, weight)
+        self._weights = _state.make_weights(tree, weight)
         self._visits = _state.make_visits(tree)
         self._key, self._trial = key, trial
         self._drawn = 0  # length of the visit list, 0 before this trial's strategy is drawn
@@ -178,7 +178,11 @@ class Server:
         exploration = fields.pop("exploration")
         labels = {name: getattr(self.tree, name) for name in _LABELS}
         arrays = {name: getattr(self.tree, name) for name in _POINTERS}
-        arrays |= {"weight": self._weights.weight, "exploration": exploration, "key": self._key}
+        arrays |= {
+            "weight": self._weights.weight[: self.tree.n_actions],
+            "exploration": exploration,
+            "key": self._key,
+        }
         save_arrays(path, _KIND, arrays, {"trial": self._trial, "tuning": fields, "labels": labels})
 
     @classmethod

@@ -259,13 +259,13 @@ def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float
     expected, observed = np.empty(shape), np.empty(shape)
     policy = np.empty((stop - start, task.tree.n_actions))
     for i in range(stop - start):
-        weights = _state.make_weights(plan, task.learner.first_policy)
+        weights = _state.make_weights(task.tree, task.learner.first_policy)
         totals = np.zeros(2)
         for which, first, end, checkpoint in task.segments:
             totals += _run_segment(task, plan, weights, visits, which, start + i, first, end)
             if checkpoint >= 0:
                 expected[i, checkpoint], observed[i, checkpoint] = totals
-        _kernels.policy(plan.action_ptr, weights.weight, policy[i])
+        _kernels.policy(task.tree.action_ptr, weights.weight, policy[i])
     return {"expected": expected, "observed": observed, "policy": policy}
 
 

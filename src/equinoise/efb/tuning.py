@@ -105,8 +105,8 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
 
     Notes
     -----
-    Without noise "sharp" would allow no exploration at all. It keeps implicit exploration
-    gamma(a) = eta/2 (Neu, 2015), which costs another eta/2 an action and trial: C = 1 there.
+    Without noise "sharp" needs no exploration. It keeps implicit exploration, gamma(a) = eta/2 (Neu, 2015),
+    for its smaller spread; that may cost another eta/2 an action and trial, which the bound counts.
 
     References
     ----------
@@ -118,7 +118,7 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
     >>> from equinoise.games import load
     >>> tree, _ = load("kuhn_poker")
     >>> round(tune(tree, 10**6, 1.0, "paper").regret_bound), round(tune(tree, 10**6, 1.0).regret_bound)
-    (109769, 35705)
+    (109837, 35714)
     """
     if not isinstance(tree, GameTree):
         raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
@@ -141,14 +141,16 @@ def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str)
     if not math.isfinite(constant):
         raise ValueError(f"epsilon must leave the noise a finite variance, got {epsilon!r}")
     rate = math.sqrt(start_cost / (n * horizon * constant))
+    slope = rate * n * constant
     if rule == "sharp" and scale == 0.0:
         exploration.fill(rate / 2.0)
+        slope += rate / 2.0 * n
     else:
         _setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
     exploration.flags.writeable = False
     offset = 1.0 if rule == "paper" else 0.0
-    bound = 2.0 * math.sqrt(n * horizon * start_cost * constant) + offset
-    return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * n * constant, offset)
+    bound = math.sqrt(n * horizon * start_cost * constant) + slope * horizon + offset
+    return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, slope, offset)
 
 
 def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
@@ -157,7 +159,7 @@ def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
     dC/dtheta = 0 where (sqrt(Q)/A)(1 - theta^2)^2 = 2 b theta^3.
     """
     if scale == 0.0:
-        return 1.0, 0.0
+        return 0.5, 0.0
     share = root_q / n
     if scale > 1.0:
         theta = _root(lambda x: share * ((1.0 - x) * (1.0 + x)) ** 2 - 2.0 * scale * x**3)

@@ -1,0 +1,45 @@
+"""One trial of DP-EFB with the kernels that ``simulate`` runs, ready to be timed."""
+
+import numpy as np
+
+from equinoise._random import stream_key
+from equinoise.efb import _kernels, _state, baselines
+from equinoise.games import load
+
+
+class Trials:
+    """A learner and an environment, compiled and warm; ``run(n)`` plays n more trials.
+
+    A large learning rate collapses the policy on one path and flatters the time, so `learning_rate` may be set.
+    """
+
+    def __init__(self, game, *, epsilon=1.0, horizon=1_000_000, learning_rate=None):
+        tree, environment = load(game)
+        self.learner = baselines.make_learner("dp-efb", tree, horizon, epsilon, "sharp")
+        self.rate = self.learner.tuning.learning_rate if learning_rate is None else learning_rate
+        self.tree = tree
+        self.plan = _state.make_plan(tree, self.learner.tuning.exploration)
+        self.chance = _state.make_chance(environment)
+        self.visits = _state.make_visits(tree)
+        self.key = stream_key(0)
+        self.start = 0
+        self.restart()
+        self.run(10)
+
+    def restart(self):
+        """Go back to the first policy; the trials go on, so that chance does not repeat itself."""
+        self.weights = _state.make_weights(self.tree, self.learner.first_policy)
+
+    def run(self, n):
+        _kernels.run_trials(
+            self.plan, self.weights, self.visits, self.chance, self.key, 0,
+            self.start, self.start + n, self.rate, self.learner.scale,
+        )  # fmt: skip
+        self.start += n
+
+    def visited(self, n=2000):
+        """Return the mean number of infosets that a trial visits under the present policy."""
+        key_0, key_1 = self.key
+        return np.mean(
+            [_kernels.draw(self.plan, self.weights, self.visits, key_0, key_1, 0, t) for t in range(n)]
+        )

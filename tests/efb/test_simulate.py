@@ -1,0 +1,337 @@
+"""Simulation: regret against enumeration and bounds, and the same bits whatever the blocks and executors.
+
+Statistics use fixed seeds and bounds of six standard errors (of the replicates), so a right program passes
+all of them but for one seed in a million.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numba
+import numpy as np
+import pytest
+from tests import naive
+
+from equinoise.efb import EfbRun, Tuning, simulate, tune
+from equinoise.games import Schedule, bandit, complete, from_nested, load
+
+COMPILED = not numba.config.DISABLE_JIT
+LEARNERS = ("dp-efb", "ixomd", "flat-exp3", "uniform")
+
+
+def a_game(seed, **options):
+    rng = np.random.default_rng([51, seed])
+    tree = naive.random_tree(rng, **options)
+    return tree, naive.random_environment(rng, tree)
+
+
+def a_schedule(seed, *trials):
+    rng = np.random.default_rng([52, seed])
+    tree = naive.random_tree(rng)
+    return tree, Schedule([(naive.random_environment(rng, tree), n) for n in trials])
+
+
+def options_of(learner):
+    return {"learner": learner, "epsilon": math.inf if learner == "ixomd" else 4.0}
+
+
+def assert_same(one, two):
+    assert one.trials.tolist() == two.trials.tolist()
+    for name in ("regret", "loss", "policy"):
+        assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), name
+
+
+def best_by_enumeration(tree, environment_of, horizon):
+    """Cumulative loss of the best fixed strategy after every trial, float64[T]."""
+    tables = {}
+    losses = np.zeros((horizon, len(naive.strategies(tree))))
+    for trial in range(horizon):
+        environment = environment_of(trial)
+        if id(environment) not in tables:
+            tables[id(environment)] = [
+                naive.strategy_loss(environment, set(x)) for x in naive.strategies(tree)
+            ]
+        losses[trial] = tables[id(environment)]
+    return losses.cumsum(axis=0).min(axis=1)
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Regret is what it should be
+# ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_regret_against_an_adversary_by_enumeration(seed):
+    """Two environments, one after the other: every trial of the run in plain Python, the best by listing."""
+    tree, schedule = a_schedule(seed, 25, 40)
+    first, second = schedule.environments
+
+    def environment_of(trial):
+        return first if trial < 25 else second
+
+    run = simulate(tree, schedule, horizon=50, epsilon=4.0, seed=7, n_checkpoints=50, n_replicates=2)
+    for replicate in range(2):
+        learner = naive.ExponentialWeights(tree, run.tuning.learning_rate, run.tuning.exploration)
+        drawn, losses = naive.run_learner(learner, environment_of, 50, 0.5, 7, replicate)
+        expected = [naive.strategy_loss(environment_of(t), set(x)) for t, x in enumerate(drawn)]
+        best = best_by_enumeration(tree, environment_of, 50)
+        np.testing.assert_allclose(run.regret[replicate], np.cumsum(expected) - best, atol=1e-11)
+        np.testing.assert_allclose(run.loss[replicate], np.cumsum(losses), atol=1e-11)
+        np.testing.assert_allclose(run.policy[replicate], learner.policy(), atol=1e-11)
+
+
+def test_a_schedule_of_equal_parts_is_their_environment():
+    tree, environment = a_game(1)
+    whole = simulate(tree, environment, horizon=60, epsilon=4.0, n_checkpoints=7)
+    parts = Schedule([(environment, 13), (environment, 1), (environment, 100)])
+    split = simulate(tree, parts, horizon=60, epsilon=4.0, n_checkpoints=7)
+    assert whole.policy.tobytes() == split.policy.tobytes()
+    np.testing.assert_allclose(whole.regret, split.regret, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ixomd_is_the_same_learner_from_another_start(seed):
+    """Exponential weights from uniform play at every infoset, without noise, one gamma for all actions."""
+    tree, environment = a_game(seed)
+    run = simulate(tree, environment, horizon=50, epsilon=math.inf, learner="ixomd", seed=5, n_checkpoints=50)
+    assert len(set(run.tuning.exploration.tolist())) == 1
+    widths = np.diff(tree.action_ptr)
+    learner = naive.ExponentialWeights(
+        tree, run.tuning.learning_rate, run.tuning.exploration, np.repeat(1.0 / widths, widths)
+    )
+    _, losses = naive.run_learner(learner, lambda trial: environment, 50, 0.0, 5)
+    np.testing.assert_allclose(run.policy[0], learner.policy(), atol=1e-11)
+    np.testing.assert_allclose(run.loss[0], np.cumsum(losses), atol=1e-11)
+
+
+def test_flat_exp3_noises_one_loss():
+    """On one infoset a strategy is an action: the same learner, with noise of scale 1/epsilon, not 2."""
+    tree, environment = bandit(5)
+    run = simulate(tree, environment, horizon=80, epsilon=2.0, learner="flat-exp3", seed=5, n_checkpoints=80)
+    learner = naive.ExponentialWeights(tree, run.tuning.learning_rate, run.tuning.exploration)
+    _, losses = naive.run_learner(learner, lambda trial: environment, 80, 0.5, 5)
+    np.testing.assert_allclose(run.policy[0], learner.policy(), atol=1e-11)
+    np.testing.assert_allclose(run.loss[0], np.cumsum(losses), atol=1e-11)
+
+
+def test_flat_exp3_plays_the_game():
+    """Expected loss of a trial is the mixture's: its observed losses agree, and so does the start."""
+    tree, environment = load("kuhn_poker")
+    run = simulate(tree, environment, horizon=1, epsilon=4.0, learner="flat-exp3", n_replicates=4000, seed=1)
+    gap = run.regret[:, 0] + environment.best_response()[0]
+    mixture = np.mean([naive.strategy_loss(environment, set(x)) for x in naive.strategies(tree)])
+    assert abs(gap.mean() - mixture) < 6 * gap.std() / math.sqrt(4000)
+    assert abs(run.loss.mean() - mixture) < 6 * run.loss.std() / math.sqrt(4000)
+    losses = {round(x, 9) for x in environment.leaf_loss.tolist()}
+    assert {round(x, 9) for x in run.loss[:, 0].tolist()} <= losses
+
+
+def test_the_regret_of_uniform_play_is_its_gap():
+    """Kuhn poker: 0.46875 a trial against 0.375 for the best, and exactly so in expectation."""
+    tree, environment = load("kuhn_poker")
+    assert environment.expected_loss(tree.uniform_policy()) == pytest.approx(0.46875, abs=1e-12)
+    assert environment.best_response()[0] == pytest.approx(0.375, abs=1e-12)
+    trials, n = (4000, 16) if COMPILED else (200, 4)
+    run = simulate(tree, environment, horizon=trials, epsilon=1.0, learner="uniform", n_replicates=n, seed=2)
+    for values, mean in ((run.regret, 0.09375), (run.loss, 0.46875)):
+        slope = values[:, -1] / trials
+        assert abs(slope.mean() - mean) < 6 * slope.std(ddof=1) / math.sqrt(n)
+    assert (run.policy == tree.uniform_policy()).all()
+
+
+def test_uniform_play_on_one_infoset_with_one_action_has_no_regret():
+    tree, environment = from_nested([[0.25, 0.75]])
+    for learner in LEARNERS:
+        run = simulate(tree, environment, horizon=100, n_replicates=3, **options_of(learner))
+        np.testing.assert_allclose(run.regret, 0.0, atol=1e-12)
+        assert run.policy.tolist() == [[1.0]] * 3
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "complete(3,3,2)", "bandit(20)"])
+@pytest.mark.parametrize("tuning", ["paper", "sharp"])
+def test_regret_stays_below_its_bound(game, tuning):
+    tree, environment = load(game)
+    for epsilon in (0.5, 4.0, math.inf):
+        for horizon in (1, 10, 2000) if COMPILED else (1, 20):
+            run = simulate(
+                tree, environment, horizon=horizon, epsilon=epsilon, tuning=tuning, n_replicates=8, seed=3
+            )
+            mean, spread = run.regret.mean(axis=0), run.regret.std(axis=0, ddof=1) / math.sqrt(8)
+            assert (mean <= run.tuning.bound(run.trials) + 6 * spread + 1e-9).all()
+            assert run.regret_bound == tune(tree, horizon, epsilon, tuning).regret_bound
+
+
+@pytest.mark.skipif(not COMPILED, reason="needs a few million trials")
+def test_it_learns():
+    """Without privacy regret is far below uniform play's, and privacy costs something."""
+    tree, environment = load("kuhn_poker")
+    at = {}
+    for epsilon in (math.inf, 16.0, 1.0):
+        run = simulate(tree, environment, horizon=40_000, epsilon=epsilon, n_replicates=8, seed=4)
+        at[epsilon] = run.regret[:, -1].mean()
+        if epsilon > 1:
+            assert environment.expected_loss(run.policy.mean(axis=0)) < 0.44
+    assert at[math.inf] < at[16.0] < at[1.0] < 1.2 * 0.09375 * 40_000
+    assert at[math.inf] < 0.3 * 0.09375 * 40_000
+    other = simulate(tree, environment, horizon=40_000, epsilon=math.inf, learner="ixomd", n_replicates=8)
+    assert other.regret[:, -1].mean() < 0.3 * 0.09375 * 40_000
+
+
+def test_estimates_are_unbiased():
+    """A user's noise has mean zero: over many replicates the mean policy after one trial moves as it should.
+
+    With learning rate h small, E log-weight change is -eta g mu/(mu + gamma) to first order.
+    """
+    tree, environment = from_nested([[0.0], [0.5], [1.0]])
+    gamma = np.array([0.1, 0.2, 0.3])
+    tuning = Tuning(1e-3, gamma, 1.0, "paper", 1, 4.0, 1.0, 1.0)
+    n = 20_000 if COMPILED else 4000
+    run = simulate(tree, environment, horizon=1, epsilon=4.0, tuning=tuning, n_replicates=n, seed=6)
+    shift = 1e-3 * np.array([0.0, 0.5, 1.0]) * (1 / 3) / (1 / 3 + gamma)
+    moved = (run.policy - 1 / 3) * 3
+    expected = shift.mean() - shift
+    assert (np.abs(moved.mean(axis=0) - expected) < 6 * moved.std(axis=0) / math.sqrt(n) + 5e-6).all()
+    assert np.ptp(expected) > 20 * moved.std() / math.sqrt(n)
+
+
+# ----------------------------------------------------------------------------------------------------------
+# The same bits
+# ----------------------------------------------------------------------------------------------------------
+
+
+class Backwards(Executor):
+    """Runs each task when the last one was given, the last one first."""
+
+    def __init__(self, n):
+        self.n, self.given = n, []
+
+    def submit(self, fn, /, *args, **kwargs):
+        self.given.append((future := Future(), fn, args, kwargs))
+        if len(self.given) == self.n:
+            for waiting, function, arguments, options in reversed(self.given):
+                waiting.set_result(function(*arguments, **options))
+        return future
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_blocks_threads_and_order_do_not_matter(learner):
+    tree, environment = a_game(3)
+    options = {"horizon": 40, "n_checkpoints": 9, "seed": 11, **options_of(learner)}
+    whole = simulate(tree, environment, n_replicates=10, **options)
+    for block in (1, 3, 10, 1000):
+        assert_same(whole, simulate(tree, environment, n_replicates=10, block=block, **options))
+    with ThreadPoolExecutor(3) as pool:
+        assert_same(whole, simulate(tree, environment, n_replicates=10, block=1, executor=pool, **options))
+    assert_same(
+        whole, simulate(tree, environment, n_replicates=10, block=3, executor=Backwards(4), **options)
+    )
+    for n in (1, 4):
+        few = simulate(tree, environment, n_replicates=n, **options)
+        assert few.policy.tobytes() == whole.policy[:n].tobytes()
+        assert few.regret.tobytes() == whole.regret[:n].tobytes()
+    rows = [tuple(row) for row in whole.loss]
+    assert len(set(rows)) == 10  # and replicates differ
+
+
+def test_processes_give_the_same_bits():
+    tree, schedule = a_schedule(5, 30, 30)
+    options = {"horizon": 45, "epsilon": 2.0, "n_replicates": 5, "seed": 2}
+    whole = simulate(tree, schedule, **options)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert_same(whole, simulate(tree, schedule, block=2, executor=pool, **options))
+
+
+def test_seeds():
+    tree, environment = a_game(2)
+    options = {"horizon": 30, "epsilon": 1.0, "n_replicates": 3}
+    one = simulate(tree, environment, seed=1, **options)
+    assert_same(one, simulate(tree, environment, seed=1, **options))
+    assert_same(simulate(tree, environment, seed=0, **options), simulate(tree, environment, **options))
+    assert one.policy.tobytes() != simulate(tree, environment, seed=2, **options).policy.tobytes()
+    fresh = [simulate(tree, environment, seed=None, **options).policy.tobytes() for _ in range(2)]
+    assert fresh[0] != fresh[1]
+    simulate(tree, environment, seed=2**200, **options)
+
+
+def test_checkpoints_do_not_change_the_run():
+    tree, environment = a_game(2)
+    options = {"horizon": 100, "epsilon": 4.0, "n_replicates": 2, "seed": 1}
+    fine = simulate(tree, environment, n_checkpoints=1000, **options)
+    assert fine.trials.tolist() == list(range(1, 101))
+    for n in (1, 3, 7, 100):
+        run = simulate(tree, environment, n_checkpoints=n, **options)
+        assert len(run.trials) == n and run.trials[-1] == 100
+        assert run.policy.tobytes() == fine.policy.tobytes()
+        np.testing.assert_allclose(run.regret, fine.regret[:, run.trials - 1], atol=1e-11)
+        np.testing.assert_allclose(run.loss, fine.loss[:, run.trials - 1], atol=1e-11)
+
+
+def test_learners_meet_the_same_luck():
+    """Chance does not ask who plays: where there is one strategy, learners see the same losses.
+
+    Not "flat-exp3", for which the whole game is one draw.
+    """
+    tree, environment = from_nested([[0.0, 1.0, 0.25, 0.5, 0.125]])
+    losses = [
+        simulate(
+            tree, environment, horizon=50, n_replicates=3, seed=8, n_checkpoints=50, **options_of(learner)
+        ).loss
+        for learner in ("dp-efb", "ixomd", "uniform")
+    ]
+    for other in losses[1:]:
+        np.testing.assert_array_equal(other, losses[0])
+    assert len(np.unique(np.diff(losses[0], axis=1))) == 5
+
+
+# ----------------------------------------------------------------------------------------------------------
+# What a run holds
+# ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_shapes_and_types(learner):
+    tree, environment = load("kuhn_poker")
+    run = simulate(tree, environment, horizon=64, n_replicates=4, n_checkpoints=8, **options_of(learner))
+    assert isinstance(run, EfbRun)
+    assert run.trials.dtype == np.int64 and run.trials.tolist() == list(range(8, 65, 8))
+    for name, shape in (("regret", (4, 8)), ("loss", (4, 8)), ("policy", (4, tree.n_actions))):
+        values = getattr(run, name)
+        assert values.dtype == np.float64 and values.shape == shape and values.flags.c_contiguous
+        assert np.isfinite(values).all()
+    total = np.add.reduceat(run.policy, tree.action_ptr[:-1], axis=1)
+    np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+    assert (np.diff(run.loss, axis=1) >= 0).all() and (run.loss <= run.trials).all()
+    assert run.learner == learner and run.regret_bound > 0
+    assert run.final_policy(2).values.tolist() == run.policy[2].tolist()
+
+
+def test_frames():
+    tree, environment = a_game(2)
+    run = simulate(tree, environment, horizon=20, epsilon=4.0, n_replicates=5, n_checkpoints=4)
+    frame = run.to_frame()
+    assert frame.columns.tolist() == ["replicate", "trials", "regret", "loss"]
+    assert frame["regret"].to_numpy().reshape(5, 4).tolist() == run.regret.tolist()
+    assert frame["trials"].tolist() == run.trials.tolist() * 5
+    summary = run.summary()
+    assert summary["trials"].tolist() == run.trials.tolist()
+    mean, stderr = run.regret.mean(axis=0), run.regret.std(axis=0, ddof=1) / math.sqrt(5)
+    np.testing.assert_allclose(summary["mean"], mean, rtol=1e-12)
+    np.testing.assert_allclose(summary["stderr"], stderr, rtol=1e-12)
+    np.testing.assert_allclose(summary["ci_low"], mean - 1.96 * stderr, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(summary["bound"], run.tuning.bound(run.trials))
+
+
+def test_trees_of_many_shapes():
+    """One infoset of 1,000 actions, a complete tree, one of depth 200: runs, and probabilities stay so."""
+    deep = [[0.5]]
+    for _ in range(200):
+        deep = [[0.25], [deep, 0.75]]
+    games = [bandit(1000 if COMPILED else 40), complete(3, 3, 3 if COMPILED else 2), from_nested(deep)]
+    for tree, environment in games:
+        run = simulate(tree, environment, horizon=200, epsilon=1.0, n_replicates=2)
+        total = np.add.reduceat(run.policy, tree.action_ptr[:-1], axis=1)
+        np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+        assert np.isfinite(run.regret).all()
