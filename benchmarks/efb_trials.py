@@ -41,5 +41,8 @@ class Trials:
         """Return the mean number of infosets that a trial visits under the present policy."""
         key_0, key_1 = self.key
         return np.mean(
-            [_kernels.draw(self.plan, self.weights, self.visits, key_0, key_1, 0, t) for t in range(n)]
+            [
+                _kernels.draw(self.plan, self.weights, self.visits, self.plan.actions, key_0, key_1, 0, t)
+                for t in range(n)
+            ]
         )

@@ -42,7 +42,7 @@ _FACTOR_MIN = 2.0**-1000
 
 PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
 PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
-CHANCE_ACTION = np.dtype([("expected", np.float64), ("leaf", np.int64), ("loss", np.float64)])
+CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
 
 
 class Plan(NamedTuple):
@@ -90,12 +90,14 @@ class Visits(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """An environment: actions CHANCE_ACTION[A+1], infoset_cum float64[I], leaf_cum, leaf_loss float64[L].
+    """An environment: action_loss float64[A], actions CHANCE_ACTION[A+1], infoset_cum float64[I], leaf_cum,
+    leaf_loss float64[L].
 
-    Of an action: g(a), its first leaf, and the loss of that leaf, which spares most plays a look-up. Of its
+    Of an action: g(a); its first leaf, and the loss of that leaf, which spares most plays a look-up. Of its
     children the first with u < cum comes.
     """
 
+    action_loss: Floats
     actions: NDArray[np.void]
     infoset_cum: Floats
     leaf_cum: Floats
@@ -258,7 +260,7 @@ def _pick_narrow(weight: Floats, first: int, width: int, u: float) -> Any:
 
 
 @njit(forceinline=True)
-def _pick_wide(weights: Weights, first: int, width: int, s: int, u: float) -> Any:
+def _pick_wide(weights: Weights, ahead: Any, first: int, width: int, s: int, u: float) -> Any:
     """Draw from a wide infoset, from the top sums down: return (action, its weight, the others' sum)."""
     shift = _top_shift(width)
     base = weights.sum_ptr[s]
@@ -276,6 +278,8 @@ def _pick_wide(weights: Weights, first: int, width: int, s: int, u: float) -> An
         base += size
         shift -= 4
         size = _level_size(width, shift)
+    for k in range(0, _BLOCK, 4):
+        prefetch(ahead, first + low + k)
     n = min(width - low, _BLOCK)
     quarters = _quarters(weights.weight, first + low, n)
     total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
@@ -327,13 +331,21 @@ def _multiply_far(weights: Weights, first: int, width: int, s: int, a: int, by: 
 
 @njit(forceinline=True)
 def draw(
-    plan: Plan, weights: Weights, visits: Visits, key_0: Any, key_1: Any, replicate: Any, trial: Any
+    plan: Plan,
+    weights: Weights,
+    visits: Visits,
+    ahead: NDArray[np.void],
+    key_0: Any,
+    key_1: Any,
+    replicate: Any,
+    trial: Any,
 ) -> int:
     """Draw a reduced strategy from the policy, breadth first; fill the visit list and return its length n.
 
     At each visited infoset s an action is drawn from pi(. | s) = w / sum of w over s. mu(a) is the product of
     pi along the path, ``divisor`` is mu(a) + gamma(a). Position i takes word i of the stream (key; 0,
-    trial, replicate, STRATEGY).
+    trial, replicate, STRATEGY). Of `ahead`, an array over actions of 16 bytes each, the lines around an action
+    of a wide infoset are asked for while its weight is being looked for.
     """
     infosets, actions = plan
     weight = weights.weight
@@ -360,7 +372,7 @@ def draw(
         elif width <= _BLOCK:
             a, w, rest = _pick_block(weight, first, width, u)
         else:
-            a, w, rest = _pick_wide(weights, first, width, s, u)
+            a, w, rest = _pick_wide(weights, ahead, first, width, s, u)
         scale = 1.0 / (w + rest)
         mu = visits.reach[i] * (w * scale)
         visits.action[i] = a
@@ -382,10 +394,10 @@ def draw(
 
 
 @njit(forceinline=True)
-def play(
+def walk(
     plan: Plan, chance: Chance, visits: Visits, key_0: Any, key_1: Any, replicate: Any, trial: Any
 ) -> Any:
-    """Walk the drawn strategy against the environment; return (position of the last action, loss).
+    """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
 
     The d-th move of the environment takes word d of the stream (key; 0, trial, replicate, CHANCE): the
     address names no policy, so different learners meet the same luck.
@@ -395,15 +407,22 @@ def play(
     while True:
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         u = uniform(word)
+        if plan.infosets[visits.infoset[i]]["exploration"] >= 0.0:
+            return i, u
         a = visits.action[i]
         low, high = plan.actions[a]["child"], plan.actions[a + 1]["child"]
         if low == high or u >= chance.infoset_cum[high - 1]:
-            break
+            return i, u
         i = visits.child[i] + _first_above(chance.infoset_cum, low, high, u) - low
+
+
+@njit(forceinline=True)
+def leaf_loss(chance: Chance, a: int, u: float) -> float:
+    """Return the loss of the leaf of action a that comes with u."""
     low, high = chance.actions[a]["leaf"], chance.actions[a + 1]["leaf"]
     if high - low == 1:
-        return i, chance.actions[a]["loss"]
-    return i, chance.leaf_loss[_first_above(chance.leaf_cum, low, high, u)]
+        return chance.actions[a]["loss"]
+    return chance.leaf_loss[_first_above(chance.leaf_cum, low, high, u)]
 
 
 @njit(forceinline=True)
@@ -516,15 +535,20 @@ def run_trials(
     expected = 0.0
     observed = 0.0
     for trial in range(start, stop):
-        n = draw(plan, weights, visits, key_0, key_1, replicate, trial)
+        n = draw(plan, weights, visits, chance.actions, key_0, key_1, replicate, trial)
+        last, u = walk(plan, chance, visits, key_0, key_1, replicate, trial)
+        prefetch(chance.actions, visits.action[last])
         for i in range(n):
-            expected += chance.actions[visits.action[i]]["expected"]
-        last, loss = play(plan, chance, visits, key_0, key_1, replicate, trial)
-        observed += loss
+            prefetch(chance.action_loss, visits.action[i])
         if learning_rate > 0.0:
             add_noise(visits.value, visits.word, n, scale, key_0, key_1, replicate, trial)
+        loss = leaf_loss(chance, visits.action[last], u)
+        observed += loss
+        if learning_rate > 0.0:
             visits.value[last] += loss
             update(plan, weights, visits, n, learning_rate)
+        for i in range(n):
+            expected += chance.action_loss[_at(visits.action[i])]
     return expected, observed
 
 

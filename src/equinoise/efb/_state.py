@@ -38,11 +38,10 @@ def make_chance(environment: Environment) -> Chance:
     tree = environment.tree
     infoset_cum, leaf_cum = environment.cumulative
     actions = np.zeros(tree.n_actions + 1, dtype=_kernels.CHANCE_ACTION)
-    actions["expected"][:-1] = environment.action_loss
     actions["leaf"] = tree.leaf_ptr
     if tree.n_leaves:
         actions["loss"][:-1] = environment.leaf_loss[np.minimum(tree.leaf_ptr[:-1], tree.n_leaves - 1)]
-    return sealed(Chance(actions, infoset_cum, leaf_cum, environment.leaf_loss))
+    return sealed(Chance(environment.action_loss, actions, infoset_cum, leaf_cum, environment.leaf_loss))
 
 
 def sealed(arrays: Sealed) -> Sealed:

@@ -140,7 +140,7 @@ class Server:
         if not self._drawn:
             key_0, key_1 = self._key
             self._drawn = _kernels.draw(
-                self._plan, self._weights, self._visits, key_0, key_1, _FIRST, self._trial
+                self._plan, self._weights, self._visits, self._plan.actions, key_0, key_1, _FIRST, self._trial
             )
         return self._drawn
 
@@ -331,11 +331,12 @@ def play(
     visits = _state.make_visits(tree)
     n = len(strategy.actions)
     widths = np.diff(tree.infoset_ptr)[strategy.actions]
-    visits.action[:n] = strategy.actions
+    visits.infoset[:n], visits.action[:n] = strategy.infosets, strategy.actions
     visits.child[:n] = 1 + np.cumsum(widths) - widths
     key_0, key_1 = stream_key(seed)
-    last, loss = _kernels.play(plan, chance, visits, key_0, key_1, _FIRST, strategy.trial)
-    return int(visits.action[last]), float(loss)
+    last, u = _kernels.walk(plan, chance, visits, key_0, key_1, _FIRST, strategy.trial)
+    last_action = int(visits.action[last])
+    return last_action, float(_kernels.leaf_loss(chance, last_action, u))
 
 
 def _at(schedule: Schedule, trial: int) -> Environment:
