@@ -2,8 +2,8 @@
 
     python -m benchmarks.efb_against_c PROGRAM [--rounds 15]
 
-PROGRAM is called as ``PROGRAM efb ACTIONS OBSERVATIONS DEPTH TRIALS RATE`` and prints ``... ns/visited``. What
-counts is the ratio of medians, ours by theirs; goals are ratios too ("at most" and "aim").
+PROGRAM is called as ``PROGRAM efb ACTIONS OBSERVATIONS DEPTH TRIALS RATE`` and prints ``... ns/visited``.
+What counts is the median ratio of the pairs, ours by theirs; goals are ratios too ("at most" and "aim").
 """
 
 import argparse

@@ -10,7 +10,7 @@ from equinoise.games import load
 class Trials:
     """A learner and an environment, compiled and warm; ``run(n)`` plays n more trials.
 
-    A large learning rate collapses the policy on one path and flatters the time, so `learning_rate` may be set.
+    A large learning rate collapses the policy on one path and flatters the time, so it may be set.
     """
 
     def __init__(self, game, *, epsilon=1.0, horizon=1_000_000, learning_rate=None):

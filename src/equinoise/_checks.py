@@ -107,16 +107,16 @@ def array(
     name: str,
     value: ArrayLike,
     dtype: DTypeLike,
-    shape: tuple[int | None, ...],
+    shape: tuple[int | None, ...] | None,
     *,
     low: float | None = None,
     high: float | None = None,
 ) -> NDArray[Any]:
     """Return `value` as a C-contiguous array of `dtype` and `shape`, every entry finite and within range.
 
-    None in `shape` leaves that length free. Integers are taken from integer input only: no float is
-    rounded on the way in, and none that `dtype` cannot hold. The result shares memory with `value` where
-    nothing had to be converted.
+    None in `shape` leaves that length free, and None for `shape` everything. Integers are taken from
+    integer input only: no float is rounded on the way in, and none that `dtype` cannot hold. The result
+    shares memory with `value` where nothing had to be converted.
     """
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
     try:
@@ -126,10 +126,7 @@ def array(
     wanted = np.integer if kind == "integers" else np.number
     if not (np.issubdtype(given.dtype, wanted) or given.size == 0) or np.iscomplexobj(given):
         raise TypeError(f"{name} must be an array of {kind}, got dtype {given.dtype}")
-    fits = given.ndim == len(shape) and all(
-        want is None or want == have for want, have in zip(shape, given.shape, strict=True)
-    )
-    if not fits:
+    if shape is not None and not _fits(given, shape):
         words = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
         raise ValueError(f"{name} must have shape {words}, got {given.shape}")
     if kind == "integers" and given.size and not np.can_cast(given.dtype, dtype):
@@ -138,7 +135,7 @@ def array(
         if wrong.any():
             raise ValueError(f"{name} must fit into {held.dtype}, got {_first(given, wrong)}")
     with np.errstate(over="ignore"):  # a long double that becomes infinite is refused below
-        result = np.ascontiguousarray(given, dtype=dtype)
+        result = np.asarray(given, dtype=dtype, order="C")
     if kind == "numbers" and not np.isfinite(result).all():
         raise ValueError(f"{name} must be finite, got {_first(given, ~np.isfinite(result))}")
     if low is not None and (result < low).any():
@@ -148,6 +145,14 @@ def array(
     return result
 
 
+def _fits(given: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+    return given.ndim == len(shape) and all(
+        want is None or want == have for want, have in zip(shape, given.shape, strict=True)
+    )
+
+
 def _first(given: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    if given.ndim == 0:
+        return str(given)
     where = tuple(int(i) for i in np.argwhere(wrong)[0])
     return f"{given[where]} at index {where[0] if len(where) == 1 else where}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import math
 import platform
 import time
@@ -153,15 +154,13 @@ def provenance(parameters: Mapping[str, Any], *, seed: int, seconds: float | Non
         ``parameters``, ``seed``, ``versions``, ``machine``, ``finished`` (UTC, ISO 8601) and ``seconds``,
         in the types of JSON.
     """
-    import numba
-
     return {
         "parameters": plain(parameters),
         "seed": seed,
         "versions": {
             "equinoise": equinoise.__version__,
             "numpy": np.__version__,
-            "numba": numba.__version__,
+            "numba": importlib.metadata.version("numba"),
             "python": platform.python_version(),
         },
         "machine": {"system": platform.system(), "processor": platform.machine()},

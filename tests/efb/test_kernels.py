@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from tests import naive
 
-from equinoise.efb import Report, Server, Tuning, User, _kernels, _state, play, simulate, tune
+from equinoise.efb import Report, Server, Tuning, User, _kernels, _state, _weights, play, simulate, tune
 from equinoise.efb.baselines import first_policy
 from equinoise.games import GameTree, bandit, from_nested
 
@@ -32,8 +32,9 @@ class Learner:
         self.visits = _state.make_visits(tree)
 
     def draw(self, trial):
+        plan = self.plan
         return _kernels.draw(
-            self.plan, self.weights, self.visits, *self.key, np.uint64(self.replicate), trial
+            plan, self.weights, self.visits, plan.actions, *self.key, np.uint64(self.replicate), trial
         )
 
     def update(self, n, values, learning_rate):
@@ -55,7 +56,7 @@ class Learner:
 
     def policy(self):
         out = np.empty(self.tree.n_actions)
-        _kernels.policy(self.tree.action_ptr, self.weights.weight, out)
+        _weights.policy(self.tree.action_ptr, self.weights.weight, out)
         return out
 
 
@@ -66,10 +67,10 @@ def a_tree(seed):
     return rng, naive.random_tree(rng, widths=widths)
 
 
-def bold(tree):
+def bold(tree, horizon):
     """A tuning under which the policy moves far in few trials."""
     exploration = np.linspace(0.2, 0.6, tree.n_actions)
-    return Tuning(0.15, exploration, math.inf, "paper", 10**6, 4.0, 1.0, 1.0)
+    return Tuning(0.15, exploration, math.inf, "paper", horizon, 4.0, 1.0, 1.0)
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -85,7 +86,7 @@ def test_the_policy_is_exponential_weights_over_strategies(tuning, part):
         rng, tree = a_tree(seed)
         environment = naive.random_environment(rng, tree)
         epsilon = [1.0, 4.0, 20.0, math.inf][seed // 10 % 4] if tuning != "bold" else 4.0
-        chosen = bold(tree) if tuning == "bold" else tuning
+        chosen = bold(tree, 100) if tuning == "bold" else tuning
         server = Server(tree, horizon=100, epsilon=epsilon, tuning=chosen, seed=seed)
         user = User(tree, epsilon, noise="float", seed=seed)
         truth = naive.ExponentialWeights(tree, server.tuning.learning_rate, server.tuning.exploration)
@@ -99,7 +100,7 @@ def test_the_policy_is_exponential_weights_over_strategies(tuning, part):
             truth.update(strategy.actions, report.values)
             total += loss
         np.testing.assert_allclose(server.policy, truth.policy(), rtol=0, atol=1e-10)
-        if chosen != "bold":
+        if tuning != "bold":
             run = simulate(
                 tree, environment, horizon=100, epsilon=epsilon, tuning=chosen, seed=seed, n_checkpoints=1
             )
@@ -211,9 +212,9 @@ def test_draws_of_one_infoset_follow_the_policy(width):
 def test_strategies_follow_the_policy_after_learning():
     """Chi-square over whole reduced strategies, of probabilities by enumeration."""
     tree, environment = from_nested([[0.2, [[0.1], [0.9]], [[0.5], [0.7], [0.3]]], [0.4], [[[0.6], [0.0]]]])
-    server = Server(tree, horizon=10**6, epsilon=4.0, tuning=bold(tree), seed=31)
+    server = Server(tree, horizon=10**6, epsilon=4.0, tuning=bold(tree, 10**6), seed=31)
     user = User(tree, 4.0, noise="float", seed=31)
-    truth = naive.ExponentialWeights(tree, 0.15, bold(tree).exploration)
+    truth = naive.ExponentialWeights(tree, 0.15, server.tuning.exploration)
     for _ in range(50):
         strategy = server.draw()
         report = user.report(strategy, *play(environment, strategy, seed=31))
@@ -400,6 +401,55 @@ def test_no_report_makes_a_nan(seed, value):
         np.testing.assert_allclose(total, 1.0, rtol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_reports_of_huge_numbers_of_both_signs(seed):
+    """Factors that overflow beside factors that underflow, below one action and along a path."""
+    rng = np.random.default_rng(seed)
+    single, pair = [[0.5]], [[0.25], [0.75]]  # infosets with one action and with two
+    below = [single, [[single, 0.5]], pair, [[pair], [single]]]
+    tree, _ = from_nested([[below[i % 4] for i in range(16)], [0.5, pair]])
+    server = Server(tree, horizon=1000, epsilon=1.0, seed=seed)
+    for trial in range(60):
+        n = len(server.draw().actions)
+        server.update(Report(trial, rng.choice([-1.0, 1.0], n) * 10.0 ** rng.uniform(-3, 308, n)))
+        total = np.add.reduceat(server.policy, tree.action_ptr[:-1])
+        assert np.isfinite(server.policy).all() and (server.policy >= 0).all()
+        np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+
+
+def test_strategies_beyond_the_range_of_a_float():
+    """One action against another with 2^1500 strategies below it: it is not drawn, the rest is exact.
+
+    Below the other action 1,500 infosets come about by chance, so weights over strategies are products and
+    every infoset has its own softmax.
+    """
+    n = 1500 if COMPILED else 1100
+    tree = GameTree(
+        np.concatenate([[0], np.arange(2, 2 * n + 3, 2)]),
+        np.concatenate([[1, 1], np.full(2 * n + 1, n + 1)]),
+        np.concatenate([[0, 1, 1], np.arange(2, 2 * n + 2)]),
+    )
+    assert tree.log_n_strategies == pytest.approx(n * math.log(2))
+    for tuning in ("paper", "sharp"):
+        server = Server(tree, horizon=50, epsilon=8.0, tuning=tuning, seed=4)
+        user, eta = User(tree, 8.0, noise="float", seed=4), server.tuning.learning_rate
+        assert server.policy[:2].tolist() == [0.0, 1.0]
+        logs = np.zeros(tree.n_actions)
+        for _ in range(50 if COMPILED else 5):
+            strategy = server.draw()
+            assert strategy.actions[0] == 1
+            below = strategy.actions[1:]
+            report = user.report(strategy, int(below[7]), 1.0)
+            pair = 2 + (below - 2) // 2 * 2
+            mu = 1 / (1 + np.exp(logs[pair + 1 - (below - pair)] - logs[below]))
+            logs[below] -= eta * report.values[1:] / (mu + server.tuning.exploration[below])
+            server.update(report)
+            assert np.isfinite(server.policy).all() and server.policy[0] <= 1e-300
+        exact = 1 / (1 + np.exp(logs[3::2] - logs[2::2]))
+        np.testing.assert_allclose(server.policy[2::2], exact, rtol=0, atol=1e-12)
+        assert np.ptp(exact) > 1e-4
+
+
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 700.0, 1e6, math.inf])
 @pytest.mark.parametrize("tuning", ["paper", "sharp"])
 def test_extreme_epsilons(epsilon, tuning):
@@ -415,8 +465,8 @@ def test_extreme_epsilons(epsilon, tuning):
 
 
 def test_deep_trees_update_exactly():
-    """A chain of 3,000 infosets with two actions each: ln-weights by hand, from the bottom up."""
-    depth = 3000
+    """A chain of 3,000 infosets with two actions each, of which the first ends it: ln-weights by hand."""
+    depth = 3000 if COMPILED else 200
     steps = np.arange(depth)
     infoset_ptr = np.concatenate([[1], np.stack([steps + 1, np.minimum(steps + 2, depth)], 1).ravel()])
     leaves = np.tile([1, 0], depth)

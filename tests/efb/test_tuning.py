@@ -16,7 +16,7 @@ from equinoise.efb import Server, Tuning, tune
 from equinoise.games import GameTree, bandit, complete, from_nested, load
 
 RULES = ("paper", "sharp")
-SEEDS = range(60)
+SEEDS = range(30)
 
 
 def make_tree(seed):

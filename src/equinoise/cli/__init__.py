@@ -1,0 +1,86 @@
+"""The command ``equinoise``: one module a command, heavy imports inside functions.
+
+Exit codes: 0 done; 2 wrong use, in one line on stderr; 1 the work failed; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import equinoise
+from equinoise.cli import efb, games
+from equinoise.cli._terminal import WrongUse, say
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("games")(games.command)
+app.command("efb")(efb.command)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Learning, releasing and experimenting under differential privacy."""
+    if version:
+        typer.echo(f"equinoise {equinoise.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of this process by default.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
+        sys.stdout.flush()
+        if code == 130:
+            say("interrupted")
+        return code if isinstance(code, int) else 0
+    except WrongUse as error:
+        say(str(error))
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as in `equinoise games | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (MemoryError, OSError) as error:
+        say(f"failed: {str(error) or type(error).__name__}")
+        return 1
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what typer raises for a wrong option or argument
+            raise
+        say(f"{error.format_message()} See `equinoise --help`.")
+        return 2

@@ -1,20 +1,12 @@
-"""Kernels of DP-EFB: draw a reduced strategy, play it, add noise, update. One trial costs what it visits.
+"""Kernels of DP-EFB: draw a reduced strategy, walk it, add noise, update. A trial costs what it visits.
 
-Arrays travel in four named tuples. A trial visits infosets breadth first and writes position i of the
-visit list for the i-th of them, so the children of a visit stand side by side:
-
-* ``Plan``: the learner's tree and its exploration gamma(a), constant over a run.
-* ``Weights``: one unnormalised weight an action; the policy is pi(a | s) = w(a) / sum of w over s. An update
-  touches one weight an infoset, nothing is normalised. Infosets with more than 16 actions have sums of 16,
-  of 16 x 16, ... weights (a flat tree of fan-out 16, top level first), so that a draw and an update cost
-  O(log n).
-* ``Visits``: scratch for one trial, as long as the longest reduced strategy.
-* ``Chance``: the environment of a trial.
+Arrays travel in named tuples: the learner's ``Plan`` and :class:`equinoise.efb._weights.Weights`, the
+``Chance`` of an environment, and ``Visits``, scratch for one trial. A trial visits infosets breadth first and
+writes position i of the visit list for the i-th of them, so the children of a visit stand side by side.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,17 +16,10 @@ from equinoise._elementary import exp
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
 from equinoise._random import CHANCE, NOISE, STRATEGY, laplace, next_word, philox, uniform
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from equinoise.efb._weights import Floats, Ints, Weights, multiply, pick
 
 _ZERO = np.uint64(0)
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
-_BLOCK = 16  # actions that a scan looks at; a sum tree's fan-out
-_HIGH = 2.0**900  # a weight above asks for a shift of exponents,
-_LOW = 2.0**-900  # and one below;
-_LEVEL = 700  # it brings the largest weight of the infoset to about 2^700,
-_FLOOR = 2.0**-1020  # and no weight falls below this, 1e-517 of the largest
 _STEP_MIN = -690.0  # one report moves a weight by a factor in [e^-690, e^80]
 _STEP_MAX = 80.0
 _FACTOR_MAX = 2.0**115
@@ -55,17 +40,6 @@ class Plan(NamedTuple):
 
     infosets: NDArray[np.void]
     actions: NDArray[np.void]
-
-
-class Weights(NamedTuple):
-    """A policy, unnormalised: weight float64[A+3], sum_ptr int64[I], sums float64[any+3].
-
-    The three at the end are padding: a block may be read a little too far.
-    """
-
-    weight: Floats
-    sum_ptr: Ints
-    sums: Floats
 
 
 class Visits(NamedTuple):
@@ -90,11 +64,11 @@ class Visits(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """An environment: action_loss float64[A], actions CHANCE_ACTION[A+1], infoset_cum float64[I], leaf_cum,
-    leaf_loss float64[L].
+    """An environment, with I infosets, A actions, L leaves.
 
-    Of an action: g(a); its first leaf, and the loss of that leaf, which spares most plays a look-up. Of its
-    children the first with u < cum comes.
+    action_loss float64[A] holds g(a); actions CHANCE_ACTION[A+1] an action's first leaf and the loss of that
+    leaf, which spares most plays a look-up; infoset_cum float64[I], leaf_cum float64[L] running sums of
+    probabilities, of which the first above u comes; leaf_loss float64[L].
     """
 
     action_loss: Floats
@@ -102,231 +76,6 @@ class Chance(NamedTuple):
     infoset_cum: Floats
     leaf_cum: Floats
     leaf_loss: Floats
-
-
-@njit(forceinline=True)
-def _top_shift(width: int) -> int:
-    """Return 4 times the number of levels above the weights of a sum tree over `width` actions."""
-    shift = 4
-    while width > _BLOCK << shift:
-        shift += 4
-    return shift
-
-
-@njit(forceinline=True)
-def _level_size(width: int, shift: int) -> int:
-    """Return the number of entries on a level: each stands for 2^shift actions."""
-    return (width + (1 << shift) - 1) >> shift
-
-
-@njit(forceinline=True)
-def _sum_few(values: Floats, start: int, width: int) -> float:
-    """Return the sum of the first 4 values, of fewer where width is less, 0 where it is not positive."""
-    k = _at(start)
-    if width >= 4:
-        return (values[k] + values[k + _at(1)]) + (values[k + _at(2)] + values[k + _at(3)])
-    total = 0.0
-    if width > 0:
-        total = values[k]
-    if width > 1:
-        total += values[k + _at(1)]
-    if width > 2:
-        total += values[k + _at(2)]
-    return total
-
-
-@njit(forceinline=True)
-def _quarters(values: Floats, start: int, width: int) -> Any:
-    """Return the sums of a block of at most 16 values, four by four."""
-    return (
-        _sum_few(values, start, width),
-        _sum_few(values, start + 4, width - 4),
-        _sum_few(values, start + 8, width - 8),
-        _sum_few(values, start + 12, width - 12),
-    )
-
-
-@njit(forceinline=True)
-def _block_sum(values: Floats, start: int, width: int) -> float:
-    """Return the sum of at most 16 values."""
-    a, b, c, d = _quarters(values, start, width)
-    return (a + b) + (c + d)
-
-
-@njit(forceinline=True)
-def _find(values: Floats, start: int, width: int, quarters: Any, target: float) -> Any:
-    """Return (k, left): the first k whose running sum passes target, and how far target is into value k.
-
-    First the quarter, then the value in it, by comparisons that all happen: leaving early would be a branch
-    on a coin. Up to 3 values behind the block are read, and never matter.
-    """
-    one, two, three = _running(quarters[0], quarters[1], quarters[2])
-    quarter, left = _place(one, two, three, target, (width - 1) >> 2)
-    k = start + 4 * quarter
-    first = _at(k)
-    one, two, three = _running(values[first], values[first + _at(1)], values[first + _at(2)])
-    place, left = _place(one, two, three, left, width - 1 - 4 * quarter)
-    return k + place, left
-
-
-@njit(forceinline=True)
-def _running(a: float, b: float, c: float) -> Any:
-    """Return the running sums of three values."""
-    return a, a + b, (a + b) + c
-
-
-@njit(forceinline=True)
-def _place(one: float, two: float, three: float, target: float, last: int) -> Any:
-    """Return (number of running sums up to target, at most last; target less the largest of these)."""
-    below = one if target >= one else 0.0
-    below = two if target >= two else below
-    below = three if target >= three else below
-    k = int(target >= one) + int(target >= two) + int(target >= three)
-    return (k if k < last else last), target - below
-
-
-@njit(forceinline=True)
-def _others(values: Floats, start: int, width: int, k: int, total: float) -> float:
-    """Return the sum of a block without entry k; added up anew where total - value would cancel."""
-    value = values[_at(k)]
-    if value <= 0.5 * total:
-        return total - value
-    rest = 0.0
-    for j in range(start, start + width):
-        if j != k:
-            rest += values[_at(j)]
-    return rest
-
-
-@njit
-def sum_sizes(action_ptr: Ints, sum_ptr: Ints) -> int:
-    """Fill sum_ptr int64[I] with where each wide infoset's sums start; return how many there are in all."""
-    size = 0
-    for s in range(action_ptr.size - 1):
-        sum_ptr[s] = size
-        width = action_ptr[s + 1] - action_ptr[s]
-        if width > _BLOCK:
-            for shift in range(4, _top_shift(width) + 1, 4):
-                size += _level_size(width, shift)
-    return size
-
-
-@njit
-def _rebuild(weights: Weights, first: int, width: int, s: int) -> None:
-    """Compute all sums of infoset s from its weights, bottom level first."""
-    top = _top_shift(width)
-    base = weights.sum_ptr[s]
-    for shift in range(4, top + 1, 4):
-        start = base
-        for above in range(top, shift, -4):
-            start += _level_size(width, above)
-        below = start + _level_size(width, shift)
-        for k in range(_level_size(width, shift)):
-            low = k * _BLOCK
-            high = min(low + _BLOCK, _level_size(width, shift - 4))
-            if shift == 4:
-                weights.sums[start + k] = _block_sum(weights.weight, first + low, high - low)
-            else:
-                weights.sums[start + k] = _block_sum(weights.sums, below + low, high - low)
-
-
-@njit
-def build_sums(action_ptr: Ints, weights: Weights) -> None:
-    """Compute the sums of every wide infoset."""
-    for s in range(action_ptr.size - 1):
-        width = action_ptr[s + 1] - action_ptr[s]
-        if width > _BLOCK:
-            _rebuild(weights, action_ptr[s], width, s)
-
-
-@njit(forceinline=True)
-def _pick_block(weight: Floats, first: int, width: int, u: float) -> Any:
-    """Draw from an infoset of at most 16 actions: return (action, its weight, the others' sum)."""
-    quarters = _quarters(weight, first, width)
-    total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
-    a, _ = _find(weight, first, width, quarters, u * total)
-    return a, weight[a], _others(weight, first, width, a, total)
-
-
-@njit(forceinline=True)
-def _pick_narrow(weight: Floats, first: int, width: int, u: float) -> Any:
-    """Draw from an infoset of at most 4 actions: return (action, its weight, the others' sum)."""
-    one = weight[first]
-    two = one + (weight[first + 1] if width > 1 else 0.0)
-    three = two + (weight[first + 2] if width > 2 else 0.0)
-    total = three + (weight[first + 3] if width > 3 else 0.0)
-    k, _ = _place(one, two, three, u * total, width - 1)
-    return first + k, weight[first + k], _others(weight, first, width, first + k, total)
-
-
-@njit(forceinline=True)
-def _pick_wide(weights: Weights, ahead: Any, first: int, width: int, s: int, u: float) -> Any:
-    """Draw from a wide infoset, from the top sums down: return (action, its weight, the others' sum)."""
-    shift = _top_shift(width)
-    base = weights.sum_ptr[s]
-    size = _level_size(width, shift)
-    target = u * _block_sum(weights.sums, base, size)
-    low = 0
-    rest = 0.0
-    while shift > 0:
-        n = min(size - low, _BLOCK)
-        quarters = _quarters(weights.sums, base + low, n)
-        total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
-        k, target = _find(weights.sums, base + low, n, quarters, target)
-        rest += _others(weights.sums, base + low, n, k, total)
-        low = (k - base) * _BLOCK
-        base += size
-        shift -= 4
-        size = _level_size(width, shift)
-    for k in range(0, _BLOCK, 4):
-        prefetch(ahead, first + low + k)
-    n = min(width - low, _BLOCK)
-    quarters = _quarters(weights.weight, first + low, n)
-    total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
-    a, _ = _find(weights.weight, first + low, n, quarters, target)
-    return a, weights.weight[a], rest + _others(weights.weight, first + low, n, a, total)
-
-
-@njit(forceinline=True)
-def _update_wide(weights: Weights, first: int, width: int, s: int, a: int) -> None:
-    """Recompute the sums above one weight: never adjusted by differences, so they do not drift."""
-    top = _top_shift(width)
-    base = weights.sum_ptr[s]
-    for above in range(top, 4, -4):
-        base += _level_size(width, above)
-    block = (a - first) >> 4
-    low = block * _BLOCK
-    weights.sums[base + block] = _block_sum(weights.weight, first + low, min(width - low, _BLOCK))
-    for shift in range(8, top + 1, 4):
-        below = base
-        size = _level_size(width, shift - 4)
-        base -= _level_size(width, shift)
-        block >>= 4
-        low = block * _BLOCK
-        weights.sums[base + block] = _block_sum(weights.sums, below + low, min(size - low, _BLOCK))
-
-
-@njit
-def _multiply_far(weights: Weights, first: int, width: int, s: int, a: int, by: float) -> None:
-    """Multiply one weight where the result leaves [2^-900, 2^900], and shift the infoset's exponents.
-
-    All weights take the power of two that brings the largest to about 2^700. Ratios stay exact down to
-    2^-1720; a weight that would fall below is kept at 2^-1020, so that it can grow again.
-    """
-    part, exponent = math.frexp(weights.weight[a])
-    factor, more = math.frexp(by)
-    exponent += more
-    top = exponent
-    for k in range(first, first + width):
-        if k != a:
-            top = max(top, math.frexp(weights.weight[k])[1])
-    shift = _LEVEL - top
-    for k in range(first, first + width):
-        if k != a:
-            weights.weight[k] = max(math.ldexp(weights.weight[k], shift), _FLOOR)
-    weights.weight[a] = max(math.ldexp(part * factor, exponent + shift), _FLOOR)
-    if width > _BLOCK:
-        _rebuild(weights, first, width, s)
 
 
 @njit(forceinline=True)
@@ -344,8 +93,7 @@ def draw(
 
     At each visited infoset s an action is drawn from pi(. | s) = w / sum of w over s. mu(a) is the product of
     pi along the path, ``divisor`` is mu(a) + gamma(a). Position i takes word i of the stream (key; 0,
-    trial, replicate, STRATEGY). Of `ahead`, an array over actions of 16 bytes each, the lines around an action
-    of a wide infoset are asked for while its weight is being looked for.
+    trial, replicate, STRATEGY). For `ahead` see :func:`equinoise.efb._weights.pick`.
     """
     infosets, actions = plan
     weight = weights.weight
@@ -361,18 +109,7 @@ def draw(
         shared = infosets[s]["exploration"]
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         u = uniform(word)
-        if width == 2:
-            left = weight[first]
-            second = int(u * (left + weight[first + 1]) >= left)
-            a = first + second
-            w = weight[a]
-            rest = weight[first + 1 - second]  # loads, not a branch on a coin
-        elif width <= 4:
-            a, w, rest = _pick_narrow(weight, first, width, u)
-        elif width <= _BLOCK:
-            a, w, rest = _pick_block(weight, first, width, u)
-        else:
-            a, w, rest = _pick_wide(weights, ahead, first, width, s, u)
+        a, w, rest = pick(weights, ahead, first, width, s, u)
         scale = 1.0 / (w + rest)
         mu = visits.reach[i] * (w * scale)
         visits.action[i] = a
@@ -485,22 +222,9 @@ def update(plan: Plan, weights: Weights, visits: Visits, n: int, learning_rate: 
         end = start
         w = min(max(w, _FACTOR_MIN), _FACTOR_MAX)
         factor[i] = visits.others[i] + visits.picked[i] * w
-        a = visits.action[i]
-        _multiply(plan, weights, visits.infoset[i], a, w)
-
-
-@njit(forceinline=True)
-def _multiply(plan: Plan, weights: Weights, s: int, a: int, by: float) -> None:
-    """Multiply the weight of action a of infoset s, keep it in range, and its sums true."""
-    first = plan.infosets[s]["first"]
-    width = plan.infosets[s + 1]["first"] - first
-    new = weights.weight[a] * by
-    if not _LOW <= new <= _HIGH:
-        _multiply_far(weights, first, width, s, a, by)
-        return
-    weights.weight[a] = new
-    if width > _BLOCK:
-        _update_wide(weights, first, width, s, a)
+        s = visits.infoset[i]
+        first = plan.infosets[s]["first"]
+        multiply(weights, first, plan.infosets[s + 1]["first"] - first, s, visits.action[i], w)
 
 
 @njit
@@ -550,14 +274,3 @@ def run_trials(
         for i in range(n):
             expected += chance.action_loss[_at(visits.action[i])]
     return expected, observed
-
-
-@njit
-def policy(action_ptr: Ints, weight: Floats, out: Floats) -> None:
-    """Fill out float64[A] with the behaviour policy w(a) / sum of w over its infoset."""
-    for s in range(action_ptr.size - 1):
-        total = 0.0
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            total += weight[a]
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            out[a] = weight[a] / total

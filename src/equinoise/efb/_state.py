@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise.efb import _kernels, _setup
-from equinoise.efb._kernels import Chance, Plan, Visits, Weights
+from equinoise.efb import _kernels, _setup, _weights
+from equinoise.efb._kernels import Chance, Plan, Visits
+from equinoise.efb._weights import Weights
 from equinoise.games import Environment, GameTree
 
 Sealed = TypeVar("Sealed", bound=tuple[Any, ...])
@@ -57,9 +58,9 @@ def make_weights(tree: GameTree, policy: NDArray[np.float64]) -> Weights:
     weight[: len(policy)] = policy
     weight[len(policy) :] = 0.0
     sum_ptr = np.empty(tree.n_infosets, dtype=np.int64)
-    weights = Weights(weight, sum_ptr, _aligned(_kernels.sum_sizes(tree.action_ptr, sum_ptr) + _PADDING))
+    weights = Weights(weight, sum_ptr, _aligned(_weights.sum_sizes(tree.action_ptr, sum_ptr) + _PADDING))
     weights.sums[-_PADDING:] = 0.0
-    _kernels.build_sums(tree.action_ptr, weights)
+    _weights.build_sums(tree.action_ptr, weights)
     return weights
 
 

@@ -168,7 +168,8 @@ def behaviour_policy(
 
     The policy picks a in its infoset as often as the strategies that get there do; uniformly where none does.
     """
-    plan = mixture @ table
+    weights = table.astype(np.float64)
+    plan = np.stack([row @ weights for row in mixture])  # one at a time: the same bits for any R
     total = np.add.reduceat(plan, tree.action_ptr[:-1], axis=1)
     widths = np.diff(tree.action_ptr)
     of_infoset = np.repeat(total, widths, axis=1)

@@ -88,7 +88,10 @@ class Report:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))
-        values = np.asarray(self.values)
+        try:
+            values = np.asarray(self.values)
+        except ValueError:
+            values = np.empty(0, dtype=object)  # ragged
         if values.dtype.kind not in "fiu" or values.ndim != 1:
             raise TypeError(f"values must be a vector of numbers, got {_checks.shown(self.values)}")
         object.__setattr__(self, "values", _own(values.astype(np.float64)))

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from equinoise import _checks
 from equinoise._archive import load_arrays, save_arrays
 from equinoise._random import stream_key
-from equinoise.efb import _kernels, _state
+from equinoise.efb import _kernels, _state, _weights
 from equinoise.efb.baselines import first_policy
 from equinoise.efb.messages import Report, Strategy, check_strategy
-from equinoise.efb.tuning import Tuning, noise_scale, tune
+from equinoise.efb.tuning import Tuning, checked_tuning, noise_scale, tune
 from equinoise.games import Environment, GameTree, Policy, Schedule
 from equinoise.mechanisms.laplace import secure_laplace
 
@@ -80,12 +80,11 @@ class Server:
         tuning: str | Tuning = "sharp",
         seed: int | None = None,
     ) -> None:
-        if isinstance(tuning, Tuning):
-            tune(tree, horizon, epsilon)  # for its checks
-            _check_exploration(tree, tuning)
-        else:
-            tuning = tune(tree, horizon, epsilon, _checks.choice("tuning", tuning, ("sharp", "paper")))
-        self._start(tree, tuning, first_policy(tree), stream_key(seed), 0)
+        made = tune(tree, horizon, epsilon)
+        given = checked_tuning(tree, tuning, made.horizon, made.epsilon)
+        if isinstance(given, str):
+            given = made if given == "sharp" else tune(tree, horizon, epsilon, given)
+        self._start(tree, given, first_policy(tree), stream_key(seed), 0)
 
     def _start(
         self,
@@ -114,7 +113,7 @@ class Server:
     def policy(self) -> NDArray[np.float64]:
         """The present behaviour policy, float64[A]."""
         out = np.empty(self.tree.n_actions)
-        _kernels.policy(self.tree.action_ptr, self._weights.weight, out)
+        _weights.policy(self.tree.action_ptr, self._weights.weight, out)
         return out
 
     def to_policy(self) -> Policy:
@@ -133,16 +132,24 @@ class Server:
         return Strategy(self._trial, self._visits.infoset[:n], self._visits.action[:n])
 
     def _draw(self) -> int:
-        if self._trial >= self.tuning.horizon:
-            raise ValueError(
-                f"horizon of {self.tuning.horizon} trials is over; start a server with a longer one"
-            )
+        self._check_horizon()
         if not self._drawn:
             key_0, key_1 = self._key
             self._drawn = _kernels.draw(
-                self._plan, self._weights, self._visits, self._plan.actions, key_0, key_1, _FIRST, self._trial
+                self._plan,
+                self._weights,
+                self._visits,
+                self._plan.actions,
+                key_0,
+                key_1,
+                _FIRST,
+                self._trial,
             )
         return self._drawn
+
+    def _check_horizon(self) -> None:
+        if self._trial >= self.tuning.horizon:
+            raise ValueError(f"horizon of {self.tuning.horizon} trials is over; a new server may have more")
 
     def update(self, report: Report) -> None:
         """Learn from this trial's report and go on to the next trial.
@@ -167,6 +174,7 @@ class Server:
 
     def skip(self) -> None:
         """Go on to the next trial without learning: this one's user never answered."""
+        self._check_horizon()
         self._trial, self._drawn = self._trial + 1, 0
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -197,20 +205,21 @@ class Server:
             When the file is cut short, damaged, or not a saved server.
         """
         arrays, meta = load_arrays(path, _KIND)
-        fields: dict[str, Any] = {name: arrays[name] for name in _POINTERS} | meta["labels"]
-        tree = GameTree(**fields)
-        tuning = Tuning(exploration=arrays["exploration"], **meta["tuning"])
+        try:
+            fields: dict[str, Any] = {name: arrays[name] for name in _POINTERS} | meta["labels"]
+            tree = GameTree(**fields)
+            tuning = Tuning(exploration=arrays["exploration"], **meta["tuning"])
+            checked_tuning(tree, tuning, tuning.horizon, tuning.epsilon)
+            trial = _checks.integer("trial", meta["trial"], 0, tuning.horizon)
+            weight = _checks.array("weight", arrays["weight"], np.float64, (tree.n_actions,), low=0.0)
+            if not np.maximum.reduceat(weight, tree.action_ptr[:-1]).all():
+                raise ValueError("weight must not vanish over an infoset")
+            key = _checks.array("key", arrays["key"], np.uint64, (2,))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"path {os.fspath(path)!r} does not hold a whole server: {error}") from error
         server = cls.__new__(cls)
-        server._start(tree, tuning, arrays["weight"], arrays["key"], meta["trial"])
+        server._start(tree, tuning, weight, key, trial)
         return server
-
-
-def _check_exploration(tree: GameTree, tuning: Tuning) -> None:
-    if tuning.exploration.shape != (tree.n_actions,):
-        raise ValueError(
-            f"tuning must hold one exploration for each of the {tree.n_actions} actions, "
-            f"got shape {tuning.exploration.shape}"
-        )
 
 
 class User:
@@ -251,6 +260,7 @@ class User:
         self.noise = _checks.choice("noise", noise, ("secure", "float"))
         if self.noise == "secure" and seed is not None:
             raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
+        self._scale = noise_scale(self.epsilon, _SENSITIVITY)
         if self.noise == "secure" and math.isfinite(self.epsilon):
             secure_laplace([0.0], _SENSITIVITY, self.epsilon)  # says what is missing before anyone plays
         self._key = stream_key(seed)
@@ -290,9 +300,8 @@ class User:
             values[mine] = value
             return Report(strategy.trial, secure_laplace(values, _SENSITIVITY, self.epsilon))
         word = np.empty(len(values), dtype=np.uint64)
-        scale = noise_scale(self.epsilon, _SENSITIVITY)
         key_0, key_1 = self._key
-        _kernels.add_noise(values, word, len(values), scale, key_0, key_1, _FIRST, strategy.trial)
+        _kernels.add_noise(values, word, len(values), self._scale, key_0, key_1, _FIRST, strategy.trial)
         values[mine] += value
         return Report(strategy.trial, values)
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
-from equinoise.efb import _kernels, _state, baselines
-from equinoise.efb.tuning import RULES, Tuning
+from equinoise.efb import _kernels, _state, _weights, baselines
+from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_tuning
 from equinoise.games import Environment, GameTree, Policy, Schedule
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["EfbRun", "simulate"]
 
 _WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
-_MAX_HORIZON = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +137,8 @@ def simulate(
     learner : {"dp-efb", "ixomd", "flat-exp3", "uniform"}
         "ixomd" (Kozuno et al., 2021) is not private and needs epsilon=math.inf. "flat-exp3" (Tossou and
         Dimitrakakis, 2017) is exponential weights over all reduced strategies with one noised loss, for
-        small games. "uniform" plays every action of an infoset alike and learns nothing.
+        small games; chance is drawn anew there, and not the luck that the others meet. "uniform" plays
+        every action of an infoset alike and learns nothing.
     n_checkpoints : int
         C evenly spaced trial counts, the horizon last; fewer where the horizon is shorter.
     block : int, optional
@@ -168,12 +168,13 @@ def simulate(
     ((3, 4), (3, 13), True)
     """
     _check_game(tree, environment)
-    trials = _checks.integer("horizon", horizon, 1, _MAX_HORIZON)
+    trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     if isinstance(environment, Schedule) and environment.total < trials:
         raise ValueError(f"horizon must be at most the schedule's {environment.total} trials, got {trials}")
     budget = _checks.epsilon(epsilon)
     name = _checks.choice("learner", learner, baselines.LEARNERS)
-    _check_tuning(tree, tuning)
+    if not isinstance(tuning, Tuning):
+        _checks.choice("tuning", tuning, RULES)
     checkpoints = _checkpoints(trials, _checks.integer("n_checkpoints", n_checkpoints, 1))
     n = _checks.integer("n_replicates", n_replicates, 1)
     from equinoise._random import stream_key
@@ -183,7 +184,8 @@ def simulate(
     if name == "flat-exp3":
         table = baselines.strategies(tree)
         game, played = baselines.flatten(environment, table)
-    task = _task(game, played, baselines.make_learner(name, game, trials, budget, tuning), checkpoints, key)
+    rule = checked_tuning(game, tuning, trials, budget)
+    task = _task(game, played, baselines.make_learner(name, game, trials, budget, rule), checkpoints, key)
     result = replicates.run(
         functools.partial(_run_block, task), n, block=block, executor=executor, progress=progress, work=trials
     )
@@ -202,16 +204,6 @@ def _check_game(tree: object, environment: object) -> None:
         raise TypeError(f"environment must be an Environment or a Schedule, got {_checks.shown(environment)}")
     if not environment.tree.same_as(tree):
         raise ValueError("environment must be one on the given tree, got one on another tree")
-
-
-def _check_tuning(tree: GameTree, tuning: object) -> None:
-    if not isinstance(tuning, Tuning):
-        _checks.choice("tuning", tuning, RULES)
-    elif tuning.exploration.shape != (tree.n_actions,):
-        raise ValueError(
-            f"tuning must hold one exploration for each of the {tree.n_actions} actions, "
-            f"got shape {tuning.exploration.shape}"
-        )
 
 
 def _checkpoints(horizon: int, n: int) -> NDArray[np.int64]:
@@ -265,14 +257,14 @@ def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float
             totals += _run_segment(task, plan, weights, visits, which, start + i, first, end)
             if checkpoint >= 0:
                 expected[i, checkpoint], observed[i, checkpoint] = totals
-        _kernels.policy(task.tree.action_ptr, weights.weight, policy[i])
+        _weights.policy(task.tree.action_ptr, weights.weight, policy[i])
     return {"expected": expected, "observed": observed, "policy": policy}
 
 
 def _run_segment(
     task: _Task,
     plan: _kernels.Plan,
-    weights: _kernels.Weights,
+    weights: _weights.Weights,
     visits: _kernels.Visits,
     which: int,
     replicate: int,

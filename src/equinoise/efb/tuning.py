@@ -14,9 +14,11 @@ from equinoise import _checks
 from equinoise.efb import _setup
 from equinoise.games import GameTree
 
-__all__ = ["RULES", "Tuning", "noise_scale", "tune"]
+__all__ = ["MAX_HORIZON", "RULES", "Tuning", "checked_tuning", "noise_scale", "tune"]
 
+MAX_HORIZON = 2**53
 RULES = ("sharp", "paper")
+_LARGEST_SCALE = 1e150  # of the noise: its square is still a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,15 +68,23 @@ class Tuning:
         -------
         float64[...]
             ln S / eta + slope * trials + offset, and never more than one a trial.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `trials` are not numbers, or negative.
         """
-        counts = np.asarray(trials, dtype=np.float64)
+        counts: NDArray[np.float64] = _checks.array("trials", trials, np.float64, None, low=0.0)
         start = self.start_cost / self.learning_rate if self.learning_rate > 0.0 else 0.0
         return np.minimum(start + self.slope * counts + self.offset, counts)
 
 
 def noise_scale(epsilon: float, sensitivity: float = 2.0) -> float:
     """Return b = sensitivity / epsilon: a report's L1 sensitivity is 2, and math.inf means no noise."""
-    return sensitivity / epsilon
+    scale = sensitivity / epsilon
+    if scale > _LARGEST_SCALE:
+        raise ValueError(f"epsilon must leave the noise a finite variance, got {epsilon!r}")
+    return scale
 
 
 def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> Tuning:
@@ -122,10 +132,24 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
     """
     if not isinstance(tree, GameTree):
         raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
-    trials = _checks.integer("horizon", horizon, 1)
+    trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("rule", rule, RULES)
     return tuned(tree, trials, budget, noise_scale(budget), rule)
+
+
+def checked_tuning(tree: GameTree, tuning: object, horizon: int, epsilon: float) -> str | Tuning:
+    """Return a rule's name, or a tuning that fits tree, horizon and epsilon, or raise."""
+    if not isinstance(tuning, Tuning):
+        return _checks.choice("tuning", tuning, RULES)
+    if (tuning.horizon, tuning.epsilon) != (horizon, epsilon):
+        raise ValueError(
+            f"tuning must be made for horizon {horizon} and epsilon {epsilon:g}, "
+            f"got one for {tuning.horizon} and {tuning.epsilon:g}"
+        )
+    _checks.number("tuning.learning_rate", tuning.learning_rate, 0.0)
+    _checks.array("tuning.exploration", tuning.exploration, np.float64, (tree.n_actions,), low=0.0)
+    return tuning
 
 
 def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:
@@ -138,8 +162,6 @@ def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str)
         constant, per_rate = 2.0 * scale**2 + 1.0 + beta, beta * n
     else:
         constant, per_rate = _sharp(scale, float(of_infoset[0]), n)
-    if not math.isfinite(constant):
-        raise ValueError(f"epsilon must leave the noise a finite variance, got {epsilon!r}")
     rate = math.sqrt(start_cost / (n * horizon * constant))
     slope = rate * n * constant
     if rule == "sharp" and scale == 0.0:

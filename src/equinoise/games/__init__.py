@@ -1,0 +1,80 @@
+"""Games as one learner meets them: its tree of infosets, and what chance and the others do in it.
+
+* :func:`load` takes a game's name, a game of OpenSpiel or a Gambit file; :func:`from_nested` takes nested
+  lists; :func:`equinoise.games.walk.walk` any other game that can answer a few questions.
+* All give a :class:`GameTree` (three pointer arrays, numbered breadth first) and an :class:`Environment`
+  (a probability for every child of an action, a loss in [0, 1] for every leaf). A :class:`Schedule` is a
+  sequence of environments.
+* :class:`Policy` carries what was learned: as a table, a dictionary, a realization plan, to OpenSpiel.
+* :func:`uniform_value`, :func:`policy_value` and :func:`best_response_value` speak in the game's own payoff.
+
+Examples
+--------
+>>> from equinoise import games
+>>> tree, environment = games.load("kuhn_poker")
+>>> tree
+GameTree(7 infosets, 13 actions, 18 leaves)
+>>> round(games.best_response_value(environment), 12)
+0.5
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from equinoise.games.catalog import bandit, complete
+    from equinoise.games.environment import Environment
+    from equinoise.games.gambit import read_efg
+    from equinoise.games.loading import load
+    from equinoise.games.nested import from_nested
+    from equinoise.games.poker import kuhn_poker, leduc_poker
+    from equinoise.games.policy import Policy, realization_plan
+    from equinoise.games.schedule import Schedule
+    from equinoise.games.tree import GameTree
+    from equinoise.games.values import best_response_value, policy_value, uniform_value
+
+__all__ = [
+    "Environment",
+    "GameTree",
+    "Policy",
+    "Schedule",
+    "bandit",
+    "best_response_value",
+    "complete",
+    "from_nested",
+    "kuhn_poker",
+    "leduc_poker",
+    "load",
+    "policy_value",
+    "read_efg",
+    "realization_plan",
+    "uniform_value",
+]
+
+_HOMES = {
+    "catalog": ("bandit", "complete"),
+    "environment": ("Environment",),
+    "gambit": ("read_efg",),
+    "loading": ("load",),
+    "nested": ("from_nested",),
+    "policy": ("Policy", "realization_plan"),
+    "poker": ("kuhn_poker", "leduc_poker"),
+    "schedule": ("Schedule",),
+    "tree": ("GameTree",),
+    "values": ("best_response_value", "policy_value", "uniform_value"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["laplace", "secure_laplace"]
 
+_LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
+
 
 def laplace(scale: float, size: int, seed: int | None = None) -> NDArray[np.float64]:
     """Draw Laplace noise for a simulation.
@@ -23,7 +25,7 @@ def laplace(scale: float, size: int, seed: int | None = None) -> NDArray[np.floa
     Parameters
     ----------
     scale : float
-        b, at least 0; the variance is 2 b^2.
+        b, from 0 to 1e300; the variance is 2 b^2.
     size : int
         How many draws.
     seed : int, optional
@@ -49,7 +51,7 @@ def laplace(scale: float, size: int, seed: int | None = None) -> NDArray[np.floa
     >>> bool(abs(draws.var() / 8 - 1) < 0.05)
     True
     """
-    scale = _checks.number("scale", scale, 0.0)
+    scale = _checks.number("scale", scale, 0.0, _LARGEST_SCALE)
     out = np.empty(_checks.integer("size", size, 0))
     from equinoise._random import fill_laplace, stream_key
 

@@ -1,0 +1,195 @@
+"""The built-in games: two pokers, and two families of any size for measuring."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from equinoise import _checks
+from equinoise.games.environment import Environment
+from equinoise.games.poker import kuhn_poker, leduc_poker
+from equinoise.games.tree import GameTree, seal
+
+__all__ = ["BUILT_IN", "bandit", "complete", "from_words"]
+
+_MOST = 2**31
+_WORDS = re.compile(r"([a-z_]+)\s*(?:\((.*)\))?")
+
+
+def bandit(n: int) -> tuple[GameTree, Environment]:
+    """Return one infoset with n actions, each of which has a sure loss.
+
+    Action ``n // 2`` is the best and loses 1/4; any other action i loses ``1/2 + (7919 i mod 1024)/4096``,
+    which lies in [1/2, 3/4).
+
+    Parameters
+    ----------
+    n : int
+        Number of actions; ten millions take a third of a gigabyte.
+
+    Returns
+    -------
+    tree : GameTree
+    environment : Environment
+
+    Raises
+    ------
+    TypeError, ValueError
+        n is not an integer from 1 to 2^31.
+
+    Examples
+    --------
+    >>> tree, environment = bandit(3)
+    >>> environment.action_loss
+    array([0.5       , 0.25      , 0.61669922])
+    """
+    n = _checks.integer("n", n, 1, _MOST)
+    tree = GameTree(
+        action_ptr=seal(np.array([0, n], dtype=np.int64)),
+        infoset_ptr=seal(np.ones(n + 1, dtype=np.int64)),
+        leaf_ptr=seal(np.arange(n + 1, dtype=np.int64)),
+    )
+    spread = np.arange(n, dtype=np.int64)
+    spread *= 7919
+    spread %= 1024
+    loss = spread / 4096.0
+    del spread
+    loss += 0.5
+    loss[n // 2] = 0.25
+    return tree, Environment(tree, seal(np.ones(1)), seal(np.ones(n)), seal(loss))
+
+
+def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Environment]:
+    """Return a tree in which all infosets of a level look alike.
+
+    Every infoset has the same number of actions. Every action leads to equally likely infosets, and on the
+    last level to one leaf. One action of each infoset is good: number ``s mod actions`` of infoset s. A leaf
+    loses ``3/4 - k/(2 depth)`` with k the number of good actions on its path: the best strategy loses 1/4,
+    and uniform play ``3/4 - 1/(2 actions)``.
+
+    Parameters
+    ----------
+    actions : int
+        Actions of an infoset.
+    observations : int
+        Infosets below an action, except on the last level.
+    depth : int
+        Infosets on a path.
+
+    Returns
+    -------
+    tree : GameTree
+    environment : Environment
+
+    Raises
+    ------
+    TypeError, ValueError
+        An argument is not a positive integer, or the tree would have more than 2^31 actions.
+
+    Examples
+    --------
+    >>> tree, environment = complete(2, 2, 6)
+    >>> tree, tree.depth, environment.best_response()[0]
+    (GameTree(1365 infosets, 2730 actions, 2048 leaves), 6, 0.25)
+    """
+    sizes = _level_sizes(actions, observations, depth)
+    n_infosets, n_actions = sum(sizes), sum(sizes) * actions
+    n_inner = n_actions - sizes[-1] * actions
+    number = np.arange(n_actions + 1, dtype=np.int64)
+    tree = GameTree(
+        action_ptr=seal(np.arange(0, n_actions + 1, actions, dtype=np.int64)),
+        infoset_ptr=seal(1 + observations * np.minimum(number, n_inner)),
+        leaf_ptr=seal(np.maximum(number - n_inner, 0)),
+    )
+    good = np.zeros(1)
+    first = 0
+    for size in sizes:
+        picks = np.repeat(good, actions)
+        infosets = np.arange(first, first + size)
+        picks[np.arange(size) * actions + infosets % actions] += 1.0
+        good = np.repeat(picks, observations)
+        first += size
+    probability = np.full(n_infosets, 1.0 / observations)
+    probability[0] = 1.0
+    loss = 0.75 - 0.5 * (picks / depth)
+    return tree, Environment(tree, seal(probability), seal(np.ones(len(loss))), seal(loss))
+
+
+def _level_sizes(actions: int, observations: int, depth: int) -> list[int]:
+    """Return the number of infosets on every level, or refuse a tree that is too large."""
+    actions = _checks.integer("actions", actions, 1)
+    observations = _checks.integer("observations", observations, 1)
+    depth = _checks.integer("depth", depth, 1)
+    sizes, total = [1], 1
+    while len(sizes) < depth and total * actions <= _MOST:
+        sizes.append(sizes[-1] * actions * observations)
+        total += sizes[-1]
+    if total * actions > _MOST:
+        asked = f"complete({actions},{observations},{depth})"
+        raise ValueError(f"actions, observations and depth must give at most 2^31 actions, got {asked}")
+    return sizes
+
+
+#: The built-in games: name, what makes it, and the names of its parameters (all integers).
+BUILT_IN: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "kuhn_poker": (kuhn_poker, ("players",)),
+    "leduc_poker": (leduc_poker, ()),
+    "bandit": (bandit, ("n",)),
+    "complete": (complete, ("actions", "observations", "depth")),
+}
+
+
+def from_words(words: str) -> Any:
+    """Make a built-in game from what a person writes, such as ``complete(3,3,3)``.
+
+    Parameters
+    ----------
+    words : str
+        A name of :data:`BUILT_IN`, with integers in brackets, by place or as ``name=value``.
+
+    Returns
+    -------
+    Source or (GameTree, Environment)
+        None when no built-in game has this name.
+
+    Raises
+    ------
+    ValueError
+        The brackets hold something else than the game's parameters.
+
+    Examples
+    --------
+    >>> from_words("kuhn_poker(players=3)").n_players, from_words("chess")
+    (3, None)
+    """
+    match = _WORDS.fullmatch(words.strip())
+    if match is None or match[1] not in BUILT_IN:
+        return None
+    make, names = BUILT_IN[match[1]]
+    try:
+        return make(**_parameters(match[2], names))
+    except TypeError:
+        raise ValueError(
+            f"game must be like {match[1]}({', '.join(names)}), got {_checks.shown(words)}"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"game {_checks.shown(words)}: {error}") from None
+
+
+def _parameters(text: str | None, names: tuple[str, ...]) -> dict[str, int]:
+    """Read integers in brackets, by place or by name; raise TypeError where that is not what they are."""
+    found: dict[str, int] = {}
+    named = False
+    for i, part in enumerate(text.split(",") if text and text.strip() else ()):
+        match = re.fullmatch(r"\s*(?:([a-z]+)\s*=\s*)?(-?[0-9]{1,18})\s*", part)
+        if match is None or (match[1] is None and (named or i >= len(names))):
+            raise TypeError
+        named = match[1] is not None
+        name = match[1] or names[i]
+        if name in found or name not in names:
+            raise TypeError
+        found[name] = int(match[2])
+    return found

@@ -1,0 +1,246 @@
+"""How chance and the other players move, as the learner meets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equinoise import _checks
+from equinoise.games import _kernels
+from equinoise.games.tree import GameTree, keep, seal
+
+__all__ = ["Environment", "check_policy"]
+
+_SUM_TOLERANCE = 1e-9
+_POLICY_TOLERANCE = 1e-8
+
+
+def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> NDArray[np.float64]:
+    """Return a behaviour policy as a float64[A], or refuse it.
+
+    Parameters
+    ----------
+    tree : GameTree
+    policy : float64[A]
+        A probability for every action.
+    name : str
+        What to call it in an error.
+
+    Returns
+    -------
+    float64[A]
+        `policy` itself where nothing had to be converted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is no array of A numbers in [0, 1], or those of an infoset do not add up to one within 1e-8.
+    """
+    _is_tree("tree", tree)
+    checked = _checks.array(name, policy, np.float64, (tree.n_actions,), low=0.0)
+    infoset, total = _kernels.infoset_sum(tree.action_ptr, checked)
+    if not abs(total - 1.0) <= _POLICY_TOLERANCE:
+        raise ValueError(f"{name} must add up to 1 over every infoset, got {total} at infoset {infoset}")
+    return checked
+
+
+@dataclass(frozen=True, eq=False)
+class Environment:
+    """The probabilities with which the children of every action come about, and the losses at the leaves.
+
+    Parameters
+    ----------
+    tree : GameTree
+        With I infosets, A actions, L leaves.
+    infoset_prob : float64[I]
+        Probability of each infoset, given that the action above it was played and reached. One for the root.
+    leaf_prob : float64[L]
+        The same for leaves. Over the infosets and leaves below an action they add up to one, within 1e-9.
+    leaf_loss : float64[L]
+        What the learner loses at each leaf, in [0, 1].
+    payoff_range : (float, float), optional
+        Smallest and largest payoff ``(u_min, u_max)`` of the game that the losses stand for: a payoff u is
+        the loss ``(u_max - u)/(u_max - u_min)``. When both are equal every loss is 0.
+
+    Raises
+    ------
+    TypeError
+        An argument is of the wrong kind.
+    ValueError
+        A shape, a probability or a loss is wrong; the message names the argument and the place.
+
+    Notes
+    -----
+    Arrays are kept or copied as :class:`GameTree` does it, and are read-only.
+
+    Examples
+    --------
+    Two actions: the first loses 1/4, the second is a fair coin between nothing and everything.
+
+    >>> tree = GameTree(action_ptr=[0, 2], infoset_ptr=[1, 1, 1], leaf_ptr=[0, 1, 3])
+    >>> environment = Environment(tree, [1.0], [1.0, 0.5, 0.5], [0.25, 0.0, 1.0], payoff_range=(-1, 3))
+    >>> environment.action_loss
+    array([0.25, 0.5 ])
+    >>> loss, policy = environment.best_response()
+    >>> loss, policy, environment.utility(loss)
+    (0.25, array([1., 0.]), 2.0)
+    """
+
+    tree: GameTree
+    infoset_prob: NDArray[np.float64]
+    leaf_prob: NDArray[np.float64]
+    leaf_loss: NDArray[np.float64]
+    payoff_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        _is_tree("tree", self.tree)
+        lengths = (self.tree.n_infosets, self.tree.n_leaves, self.tree.n_leaves)
+        for name, length in zip(("infoset_prob", "leaf_prob", "leaf_loss"), lengths, strict=True):
+            given = getattr(self, name)
+            checked = _checks.array(name, given, np.float64, (length,), low=0.0, high=1.0)
+            object.__setattr__(self, name, keep(checked, given))
+        if self.infoset_prob[0] != 1.0:
+            raise ValueError(f"infoset_prob must be 1 at the root, got {self.infoset_prob[0]} at index 0")
+        worst, total = _kernels.child_sums(
+            self.tree.infoset_ptr, self.tree.leaf_ptr, self.infoset_prob, self.leaf_prob
+        )
+        if abs(total - 1.0) > _SUM_TOLERANCE:
+            raise ValueError(
+                "infoset_prob and leaf_prob must add up to 1 over the children of every action, "
+                f"got {total} at action {worst}"
+            )
+        object.__setattr__(self, "payoff_range", _payoff_range(self.payoff_range))
+
+    def __repr__(self) -> str:
+        return f"Environment({self.tree!r}, payoff_range={self.payoff_range})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.tree, self.infoset_prob, self.leaf_prob, self.leaf_loss, self.payoff_range)
+
+    @cached_property
+    def action_loss(self) -> NDArray[np.float64]:
+        """What each action loses at its own leaves, weighed by the chance that it can be reached, float64[A].
+
+        ``g(a)``: the product of the probabilities on the path (the learner's own moves left out) times the
+        expected loss of the leaves directly below a. A reduced strategy loses the sum of g over its actions.
+        """
+        tree = self.tree
+        return seal(
+            _kernels.action_loss(
+                tree.action_ptr,
+                tree.infoset_ptr,
+                tree.leaf_ptr,
+                self.infoset_prob,
+                self.leaf_prob,
+                self.leaf_loss,
+            )
+        )
+
+    @cached_property
+    def cumulative(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Running sums of the probabilities below every action, infosets first: float64[I] and float64[L].
+
+        The first child with ``u < cumulative`` is a draw from them, for a uniform u in (0, 1); it exists for
+        every such u and never has probability zero.
+        """
+        infosets, leaves = _kernels.cumulative(
+            self.tree.infoset_ptr, self.tree.leaf_ptr, self.infoset_prob, self.leaf_prob
+        )
+        return seal(infosets), seal(leaves)
+
+    def expected_loss(self, policy: ArrayLike) -> float:
+        """Return the expected loss of a behaviour policy.
+
+        Parameters
+        ----------
+        policy : float64[A]
+            The probability of each action in its infoset.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+
+        Raises
+        ------
+        TypeError, ValueError
+            See :func:`check_policy`.
+        """
+        checked = check_policy(self.tree, policy)
+        plan = _kernels.realization_plan(self.tree.action_ptr, self.tree.infoset_ptr, checked)
+        return float(np.dot(plan, self.action_loss))
+
+    def best_response(self) -> tuple[float, NDArray[np.float64]]:
+        """Return the least expected loss of any strategy and a pure policy that has it.
+
+        Returns
+        -------
+        loss : float
+        policy : float64[A]
+            One at the picked action of every infoset, the first of several best ones; zero elsewhere.
+        """
+        loss, policy = _kernels.best_response_value(
+            self.tree.action_ptr, self.tree.infoset_ptr, self.action_loss
+        )
+        return float(loss), policy
+
+    @overload
+    def utility(self, loss: float) -> float: ...
+    @overload
+    def utility(self, loss: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def utility(self, loss: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
+        """Turn a loss, or an array of them, back into the game's own payoff.
+
+        Parameters
+        ----------
+        loss : float or float64[...]
+            In the units of `leaf_loss`.
+
+        Returns
+        -------
+        float or float64[...]
+            ``u_max - loss (u_max - u_min)``.
+
+        Raises
+        ------
+        ValueError
+            The environment was made of losses alone and knows no payoffs.
+        """
+        if self.payoff_range is None:
+            raise ValueError(
+                "utility needs the payoff_range that the losses stand for, and this environment has none"
+            )
+        low, high = self.payoff_range
+        if np.ndim(loss) == 0:
+            value = _checks.number("loss", loss)
+            return high * (1.0 - value) + low * value
+        values = _checks.array("loss", loss, np.float64, (None,) * np.ndim(loss))
+        return high * (1.0 - values) + low * values  # the difference of the two may overflow, this does not
+
+
+def _rebuild(*fields: Any) -> Environment:
+    """Build an environment from unpickled fields, whose arrays nobody else holds."""
+    return Environment(fields[0], seal(fields[1]), seal(fields[2]), seal(fields[3]), payoff_range=fields[4])
+
+
+def _is_tree(name: str, value: object) -> None:
+    if not isinstance(value, GameTree):
+        raise TypeError(f"{name} must be a GameTree, got {_checks.shown(value)}")
+
+
+def _payoff_range(value: object) -> tuple[float, float] | None:
+    """Check a pair of payoffs, smallest first."""
+    if value is None:
+        return None
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise TypeError(
+            f"payoff_range must be a pair (smallest, largest) or None, got {_checks.shown(value)}"
+        )
+    low, high = (_checks.number("payoff_range", end) for end in value)
+    if low > high:
+        raise ValueError(f"payoff_range must be (smallest, largest), got {_checks.shown(value)}")
+    return low, high

@@ -1,0 +1,246 @@
+"""Games of OpenSpiel, by name or as objects, as a source for the walk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from equinoise import _checks
+
+__all__ = ["OpenSpielGame", "is_game", "load_openspiel", "pyspiel_module"]
+
+
+def pyspiel_module() -> Any:
+    """Import OpenSpiel.
+
+    Raises
+    ------
+    ImportError
+        It is not installed; the message says how to.
+    """
+    try:
+        import pyspiel
+    except ImportError as error:
+        raise ImportError('games of OpenSpiel need it: pip install "equinoise[games]"') from error
+    return pyspiel
+
+
+def is_game(value: object) -> bool:
+    """Tell whether something is a game object of OpenSpiel, without importing it.
+
+    Examples
+    --------
+    >>> is_game("kuhn_poker")
+    False
+    """
+    module = sys.modules.get("pyspiel")
+    return module is not None and isinstance(value, module.Game)
+
+
+def load_openspiel(name: str) -> OpenSpielGame:
+    """Load a game by the name and parameters that OpenSpiel gives it.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"liars_dice(dice_sides=4)"``.
+
+    Returns
+    -------
+    OpenSpielGame
+
+    Raises
+    ------
+    ImportError
+        OpenSpiel is not installed.
+    ValueError
+        There is no such game or parameter, or the game cannot be walked.
+    """
+    pyspiel = pyspiel_module()
+    plain = name.partition("(")[0].strip()
+    if plain not in pyspiel.registered_names():
+        raise ValueError(f"game must name a game of OpenSpiel after 'openspiel:', got {_checks.shown(name)}")
+    try:
+        with _quiet_stderr():
+            game = pyspiel.load_game(name)
+    except Exception as error:
+        raise ValueError(f"game is refused by OpenSpiel, got {_checks.shown(name)}: {error}") from error
+    return OpenSpielGame(game)
+
+
+class OpenSpielGame:
+    """A game of OpenSpiel as a source for :func:`equinoise.games.walk.walk`. Its states are OpenSpiel's.
+
+    Infosets are told apart by ``information_state_string``, or by the bytes of ``information_state_tensor``
+    where there are no strings; in a game of perfect information that has neither, by the history.
+
+    Parameters
+    ----------
+    game : pyspiel.Game
+        A sequential game, or one of simultaneous moves: that is made turn-based, players in order, none of
+        whom sees what those before did in the same turn.
+
+    Attributes
+    ----------
+    game : pyspiel.Game
+        The game that is walked: `game`, or the turn-based one made of it.
+
+    Raises
+    ------
+    ValueError
+        Chance is sampled rather than given by its probabilities, the game is a mean-field game, or it does
+        not say what the players know.
+    """
+
+    exact = False
+
+    def __init__(self, game: Any) -> None:
+        pyspiel = pyspiel_module()
+        kind = game.get_type()
+        if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
+            raise ValueError(f"game must be one of finitely many players, got the mean-field game {game}")
+        if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
+            raise ValueError(f"game must give the probabilities of chance, but {game} only samples from them")
+        simultaneous = kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS
+        self.game = pyspiel.convert_to_turn_based(game) if simultaneous else game
+        self.n_players: int = game.num_players()
+        self.player_labels = tuple(str(i) for i in range(self.n_players))
+        self._infoset = _infoset_reader(pyspiel, self.game, simultaneous)
+
+    def root(self) -> Any:
+        """Return the initial state."""
+        try:
+            with _quiet_stderr():
+                return self.game.new_initial_state()
+        except Exception as error:
+            raise ValueError(f"game {self.game} has no initial state, says OpenSpiel: {error}") from error
+
+    def kind(self, state: Any) -> int:
+        """Return the player to move; OpenSpiel numbers chance and the end as the walk does."""
+        return state.current_player()  # type: ignore[no-any-return]
+
+    def actions(self, state: Any) -> Sequence[str]:
+        """Return OpenSpiel's words for the legal actions."""
+        return [state.action_to_string(state.current_player(), action) for action in state.legal_actions()]
+
+    def expand(self, state: Any) -> tuple[int, Iterable[Any]]:
+        """Return the number of children and the children."""
+        if state.is_chance_node():
+            actions = [action for action, _ in state.chance_outcomes()]
+        else:
+            actions = state.legal_actions()
+        return len(actions), map(state.child, actions)
+
+    def child(self, state: Any, i: int) -> Any:
+        """Return the state after the i-th legal action or outcome."""
+        chance = state.is_chance_node()
+        return state.child(state.chance_outcomes()[i][0] if chance else state.legal_actions()[i])
+
+    def chance(self, state: Any) -> Sequence[float]:
+        """Return the probabilities of the outcomes."""
+        return [probability for _, probability in state.chance_outcomes()]
+
+    def infoset(self, state: Any) -> tuple[Hashable, str]:
+        """Return what the player to move knows, and the same as a label."""
+        return self._infoset(state)
+
+    def payoff(self, state: Any, player: int) -> float:
+        """Return the sum of a player's rewards."""
+        return state.player_return(player)  # type: ignore[no-any-return]
+
+    def where(self, state: Any) -> str:
+        """Name a state by its history."""
+        return f"the state of {self.game} after the actions [{state.history_str()}]"
+
+    def policy_probabilities(self, policy: Any, state: Any, player: int) -> Sequence[float]:
+        """Ask a policy of OpenSpiel for the probabilities of the legal actions."""
+        given = dict(policy.action_probabilities(state, player))
+        legal = state.legal_actions()
+        if not given.keys() <= set(legal):
+            raise ValueError(f"opponents may take legal actions only, {legal} at {state}, got {given}")
+        return [given.get(action, 0.0) for action in legal]
+
+
+def _infoset_reader(pyspiel: Any, game: Any, simultaneous: bool) -> Callable[[Any], tuple[Hashable, str]]:
+    """Return what reads the infoset of a state, whichever way the game offers."""
+    kind = game.get_type()
+
+    def by_string(state: Any) -> tuple[Hashable, str]:
+        text = state.information_state_string()
+        return text, text
+
+    def by_tensor(state: Any) -> tuple[Hashable, str]:
+        import numpy as np
+
+        return np.asarray(state.information_state_tensor(), dtype=np.float32).tobytes(), ""
+
+    def by_history(state: Any) -> tuple[Hashable, str]:
+        text = state.history_str()
+        return text, text
+
+    if kind.provides_information_state_string:
+        return by_string
+    if kind.provides_information_state_tensor:
+        return by_tensor
+    if kind.information == pyspiel.GameType.Information.PERFECT_INFORMATION and not simultaneous:
+        return by_history
+    raise ValueError(f"game must say what its players know, but {game} has no information states")
+
+
+@contextlib.contextmanager
+def _quiet_stderr() -> Iterator[None]:
+    """Keep OpenSpiel from writing the message of an exception to the standard error as well."""
+    try:
+        saved = os.dup(2)
+    except OSError:  # there is no standard error
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(nowhere)
+
+
+def as_openspiel(game: Any, player: int, rows: Mapping[str, Sequence[float]]) -> Any:
+    """Return a policy of OpenSpiel that plays from a table of one player's infosets.
+
+    Parameters
+    ----------
+    game : pyspiel.Game or str
+    player : int
+        Whose infosets they are; all others play uniformly.
+    rows : mapping
+        From the label of an infoset to the probabilities of its legal actions, in OpenSpiel's order.
+
+    Returns
+    -------
+    open_spiel.python.policy.Policy
+        It raises ValueError at an infoset of the player that is not in the table.
+    """
+    if not isinstance(game, str) and not is_game(game):
+        raise TypeError(f"game must be a pyspiel.Game or the name of one, got {_checks.shown(game)}")
+    source = load_openspiel(game.removeprefix("openspiel:")) if isinstance(game, str) else OpenSpielGame(game)
+    owner = _checks.integer("player", player, 0, source.n_players - 1)
+    from open_spiel.python.policy import Policy
+
+    class TablePolicy(Policy):  # type: ignore[misc]
+        """One player's table, and uniform play for the others."""
+
+        def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:
+            """Return the probability of every legal action."""
+            legal = state.legal_actions()
+            if (state.current_player() if player_id is None else player_id) != owner:
+                return dict.fromkeys(legal, 1.0 / len(legal))
+            label = source.infoset(state)[1]
+            if len(rows.get(label, ())) != len(legal):
+                raise ValueError(f"game must be the one that the policy is for: it has no infoset {label!r}")
+            return dict(zip(legal, rows[label], strict=True))
+
+    return TablePolicy(source.game, list(range(source.n_players)))

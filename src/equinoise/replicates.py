@@ -1,0 +1,281 @@
+"""One runner for everything that is repeated: blocks of replicates on threads or on any executor.
+
+A *task* is a function of the replicates ``start`` to ``stop - 1``. What it returns depends on these numbers
+alone (random numbers have addresses, see :mod:`equinoise._random`), so neither the blocks nor the executor
+nor the order in which blocks end can change a result. Kernels release the GIL: threads are enough on one
+machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+
+__all__ = ["run", "tick"]
+
+Arrays = TypeVar("Arrays", tuple[NDArray[Any], ...], dict[str, NDArray[Any]])
+
+_LARGEST_BLOCK = 1024  # results of a block are copied as a whole
+_BLOCKS_A_WORKER = 4  # more would cost calls, fewer would leave workers idle at the end
+_UNKNOWN_WORKERS = 64  # assumed of an executor that does not say
+_POLL = 0.1  # seconds between two looks at progress and cancellation
+
+
+class _Cancelled(BaseException):
+    """Raised by :func:`tick` in a task whose run was given up; no task should catch it."""
+
+
+class _Watch:
+    """What one block of this process tells its run (work done), and hears from it (stop)."""
+
+    __slots__ = ("done", "stop")
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.done = 0.0
+        self.stop = stop
+
+    def tick(self, work: float) -> None:
+        self.done += work
+        if self.stop.is_set():
+            raise _Cancelled
+
+
+_watch: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("equinoise_watch", default=None)
+
+
+def tick(work: float = 0.0) -> None:
+    """Tell the run that a task works for how much it has done, and let the run stop the task.
+
+    A long task calls this between two kernels, every twentieth of a second or so. It moves the progress
+    bar, and raises where the user pressed Ctrl-C or another block failed. In other processes, and outside
+    of :func:`run`, it does nothing.
+
+    Parameters
+    ----------
+    work : float
+        Work done since the last call, in the units of :func:`run`'s `work`.
+
+    Examples
+    --------
+    >>> tick(1000)
+    """
+    watch = _watch.get()
+    if watch is not None:
+        watch.tick(work)
+
+
+def run(
+    task: Callable[[int, int], Arrays],
+    n_replicates: int,
+    *,
+    block: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | str = False,
+    work: float = 1.0,
+) -> Arrays:
+    """Run a task over all replicates, block by block, and join what the blocks return.
+
+    Parameters
+    ----------
+    task : callable
+        ``task(start, stop)`` returns a tuple or a dict of arrays for the replicates ``start`` to
+        ``stop - 1``, one entry of the leading axis each. For other processes it must pickle: a function of
+        a module, or a :func:`functools.partial` of one.
+    n_replicates : int
+        At least 1.
+    block : int, optional
+        Replicates of one call, at most. By default about four blocks a worker, and at most 1024.
+    executor : concurrent.futures.Executor, optional
+        Where blocks run: a process pool, Dask's ``Client.get_executor()``, MPI's pool. It is only submitted
+        to, and stays open. By default threads of this process, as many as it has processors.
+    progress : bool or str
+        Whether to show a bar, on stderr and only where that is a terminal. A string also names the bar.
+    work : float
+        Work of one replicate in the units of :func:`tick`. Blocks whose tasks do not tick count when they
+        end.
+
+    Returns
+    -------
+    tuple or dict of ndarray
+        As the task returns, the leading axis of length `n_replicates` and in order of the replicates.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of a wrong kind or out of range, or the arrays of two blocks do not match.
+
+    Notes
+    -----
+    An exception of a task is raised as it is, after the other blocks were cancelled. So is Ctrl-C; blocks on
+    threads of this process then stop at their next :func:`tick`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def squares(start, stop):
+    ...     return {"square": np.arange(start, stop) ** 2}
+    >>> run(squares, 5, block=2)
+    {'square': array([ 0,  1,  4,  9, 16])}
+    """
+    if not callable(task):
+        raise TypeError(f"task must be a function of (start, stop), got {_checks.shown(task)}")
+    n_replicates = _checks.integer("n_replicates", n_replicates, minimum=1)
+    if executor is not None and not isinstance(executor, Executor):
+        raise TypeError(f"executor must be a concurrent.futures.Executor, got {_checks.shown(executor)}")
+    label = progress if isinstance(progress, str) else ""
+    shown = _checks.flag("progress", progress) if not isinstance(progress, str) else True
+    work = _checks.number("work", work, 0.0, open_low=True)
+    if block is None:
+        block = min(_LARGEST_BLOCK, -(-n_replicates // (_BLOCKS_A_WORKER * _workers(executor))))
+    block = _checks.integer("block", block, minimum=1)
+    spans = [(start, min(start + block, n_replicates)) for start in range(0, n_replicates, block)]
+    joined = _Joined(n_replicates)
+    with _pool(executor, len(spans)) as pool, _bar(shown, label, n_replicates * work) as show:
+        _run_blocks(
+            task, pool, spans, joined.put, lambda replicates, ticked: show(replicates * work + ticked)
+        )
+    return joined.arrays  # type: ignore[return-value]
+
+
+def _workers(executor: Executor | None) -> int:
+    if executor is not None:
+        known = getattr(executor, "_max_workers", None)
+        return known if isinstance(known, int) and known > 0 else _UNKNOWN_WORKERS
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def _pool(executor: Executor | None, n_blocks: int) -> Iterator[Executor]:
+    """Yield the user's executor as it is, or threads of our own that are gone afterwards."""
+    if executor is not None:
+        yield executor
+        return
+    with ThreadPoolExecutor(min(_workers(None), n_blocks), thread_name_prefix="equinoise") as pool:
+        yield pool
+
+
+def _run_blocks(
+    task: Callable[[int, int], Any],
+    pool: Executor,
+    spans: list[tuple[int, int]],
+    keep: Callable[[int, int, Any], None],
+    show: Callable[[int, float], None],
+) -> None:
+    """Give each block's arrays to `keep` as it ends; whatever is left when something raises is cancelled."""
+    here = type(pool) is ThreadPoolExecutor  # its tasks see our memory, which those of a subclass may not
+    stopping = threading.Event()
+    ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+    running: dict[Future[Any], tuple[int, int, _Watch]] = {}
+    finished, due = 0, 0.0
+    try:
+        for start, stop in spans:
+            watch = _Watch(stopping)
+            future = (
+                pool.submit(_watched, task, start, stop, watch) if here else pool.submit(task, start, stop)
+            )
+            running[future] = (start, stop, watch)
+            future.add_done_callback(ended.put)
+        while running:
+            tick()  # a run inside a task of another run ends with that one
+            ended_one = _next(ended)
+            if ended_one is not None:
+                start, stop, _ = running.pop(ended_one)
+                keep(start, stop, ended_one.result())
+                finished += stop - start
+            if time.monotonic() >= due:
+                show(finished, sum(watch.done for *_, watch in running.values()))
+                due = time.monotonic() + _POLL
+        show(finished, 0.0)
+    finally:
+        stopping.set()
+        busy = [future for future in running if not future.cancel()]
+        if here:
+            wait(busy)
+
+
+def _next(ended: queue.SimpleQueue[Future[Any]]) -> Future[Any] | None:
+    """Wait for a block to end, but not for long."""
+    try:
+        return ended.get(timeout=_POLL)
+    except queue.Empty:
+        return None
+
+
+def _watched(task: Callable[[int, int], Any], start: int, stop: int, watch: _Watch) -> Any:
+    token = _watch.set(watch)
+    try:
+        tick()
+        return task(start, stop)
+    except _Cancelled:
+        raise CancelledError from None  # nobody waits for this block any more
+    finally:
+        _watch.reset(token)
+
+
+class _Joined:
+    """Arrays for all replicates, filled block by block; a block's own arrays can go at once."""
+
+    def __init__(self, n_replicates: int) -> None:
+        self.n_replicates = n_replicates
+        self.arrays: tuple[NDArray[Any], ...] | dict[str, NDArray[Any]] | None = None
+
+    def put(self, start: int, stop: int, block: Any) -> None:
+        """Copy a block's arrays to their replicates, or refuse arrays that are not like the others'."""
+        if not isinstance(block, tuple | dict):
+            raise TypeError(f"task must return a tuple or a dict of arrays, got {type(block).__name__}")
+        given = {key: np.asarray(array) for key, array in _items(block).items()}
+        if self.arrays is None:
+            whole = [np.empty((self.n_replicates, *a.shape[1:]), a.dtype) for a in given.values()]
+            self.arrays = tuple(whole) if isinstance(block, tuple) else dict(zip(given, whole, strict=True))
+        joined = _items(self.arrays)
+        if joined.keys() != given.keys():
+            raise ValueError(f"task must return the arrays {[*joined]} for every block, got {[*given]}")
+        for key, array in given.items():
+            wanted = (stop - start, *joined[key].shape[1:])
+            if array.shape != wanted or array.dtype != joined[key].dtype:
+                raise ValueError(
+                    f"task must return array {key!r} of shape {wanted} and dtype {joined[key].dtype} for the "
+                    f"replicates {start} to {stop - 1}, got {array.shape} and {array.dtype}"
+                )
+            joined[key][start:stop] = array
+
+
+def _items(arrays: tuple[NDArray[Any], ...] | dict[str, NDArray[Any]]) -> dict[Any, NDArray[Any]]:
+    return arrays if isinstance(arrays, dict) else dict(enumerate(arrays))
+
+
+@contextlib.contextmanager
+def _bar(shown: bool, label: str, total: float) -> Iterator[Callable[[float], None]]:
+    """Yield a function that takes the work done so far and shows it, or does nothing off a terminal."""
+    if not (shown and sys.stderr is not None and sys.stderr.isatty()):
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(elapsed_when_finished=True))
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=not label,
+        redirect_stdout=False,  # what a task prints belongs to stdout, bar or not
+        redirect_stderr=False,
+    ) as bar:
+        line = bar.add_task(label, total=total)
+        yield lambda done: bar.update(line, completed=min(done, total))

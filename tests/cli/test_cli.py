@@ -1,0 +1,245 @@
+"""The command: exit codes, one line for wrong use, files whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import equinoise
+from equinoise import experiments
+from equinoise.cli import main
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+START = "import sys; from equinoise.cli import main; sys.exit(main())"
+SMALL = ["efb", "kuhn_poker", "--trials", "100", "--replicates", "2"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def command(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", START, *arguments],
+        env=os.environ | {"PYTHONPATH": str(SOURCE), "TERM": "xterm"},
+        text=True,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,
+    )
+
+
+def names(folder):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def test_version_and_help(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"equinoise {equinoise.__version__}\n"
+    for arguments in ([], ["--help"], ["-h"]):
+        assert main(arguments) == 0
+        assert "games" in capsys.readouterr().out
+    assert main(["efb", "--help"]) == 0
+    out = capsys.readouterr().out
+    for option in (
+        *("--player", "--epsilon", "--trials", "--replicates", "--tuning", "--seed", "--jobs"),
+        *("--checkpoints", "--recall", "--max-histories", "--out", "--json", "equinoise-efb"),
+    ):
+        assert option in out
+
+
+def test_games_lists_built_ins_with_sizes(capsys):
+    assert main(["games"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"leduc_poker +469 +1,093 +\d+ +103\.2 ", out)
+    assert "openspiel:" in out
+    assert ".efg" in out
+
+
+def test_efb_prints_a_table_and_writes_three_files(capsys, tmp_path):
+    assert main([*SMALL, "--out", "here/deep", "--jobs", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    rows = re.findall(r"^ +(\d+) +\d+ ± \d+ +\d+ +\d+ ± \d+ +\d+ +\d+ ± \d+ *$", out, re.MULTILINE)
+    assert rows == [str(10 * i) for i in range(1, 11)]
+    assert names(tmp_path / "here/deep") == ["regret.csv", "regret.png", "run.json"]
+    document = json.loads((tmp_path / "here/deep/run.json").read_text())
+    assert document["parameters"]["trials"] == 100
+
+
+def test_efb_writes_into_a_folder_of_its_own_by_default(capsys, tmp_path):
+    assert main([*SMALL, "--replicates", "1"]) == 0
+    assert names(tmp_path) == ["equinoise-efb"]
+    assert "±" not in capsys.readouterr().out
+
+
+def test_json_is_all_of_stdout(capsys, tmp_path):
+    assert main([*SMALL, "--json", "--epsilon", "0.5", "--seed", "3", "--tuning", "paper"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    document = json.loads(out)
+    assert document == json.loads((tmp_path / "equinoise-efb/run.json").read_text()) | {
+        "finished": document["finished"]
+    }
+    assert document["parameters"]["tuning"] == "paper"
+
+
+def test_the_same_seed_gives_the_same_numbers_for_any_number_of_threads(capsys, tmp_path):
+    for jobs in ("1", "3"):
+        assert main([*SMALL, "--jobs", jobs, "--out", jobs]) == 0
+    assert (tmp_path / "1/regret.csv").read_bytes() == (tmp_path / "3/regret.csv").read_bytes()
+
+
+WRONG = [
+    (["efb"], "GAME"),
+    (["efb", "no_such_game"], "GAME must be one of kuhn_poker"),
+    (["efb", "missing.efg"], "GAME must be an existing .efg file"),
+    (["efb", "bandit(0)"], "GAME"),
+    ([*SMALL, "--epsilon", "0"], "--epsilon must be a positive number, got 0.0"),
+    ([*SMALL, "--epsilon", "-1"], "--epsilon must be a positive number, got -1.0"),
+    ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
+    ([*SMALL, "--epsilon", "1e-300"], "--epsilon must"),
+    ([*SMALL, "--epsilon", "four"], "--epsilon"),
+    ([*SMALL, "--trials", "0"], "--trials must be an integer of at least 1, got 0"),
+    ([*SMALL, "--trials", "2e5"], "--trials"),
+    ([*SMALL, "--replicates", "0"], "--replicates must be"),
+    ([*SMALL, "--checkpoints", "0"], "--checkpoints must be"),
+    ([*SMALL, "--seed", "-1"], "--seed must be"),
+    ([*SMALL, "--tuning", "best"], "--tuning must be one of 'sharp', 'paper'"),
+    ([*SMALL, "--recall", "no"], "--recall must be one of 'check', 'refine'"),
+    ([*SMALL, "--player", "9"], "--player must be"),
+    ([*SMALL, "--player", "Alice"], "--player must be"),
+    ([*SMALL, "--jobs", "0"], "--jobs must be"),
+    ([*SMALL, "--max-histories", "3"], "--max-histories"),
+    ([*SMALL, "--out", "file"], "--out must be a folder"),
+    ([*SMALL, "--out", "file/below"], "--out must be a folder"),
+    ([*SMALL, "--colour"], "--colour"),
+    (["play"], "play"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_wrong_use_is_one_line_and_exit_2(capsys, tmp_path, arguments, words):
+    (tmp_path / "file").write_text("in the way")
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"equinoise: .+\n", err)
+    assert words in err
+    assert names(tmp_path) == ["file"]
+
+
+EFG = """EFG 2 R "t" {{ "A" "B" }}
+c "" 1 "" {{ "x" {first} "y" 1/3 "z" 1/3 }} 0
+p "" 1 1 "s" {{ "l" "r" }} 0
+t "" 1 "" {{ 1, -1 }}
+t "" 2 "" {{ -1, 1 }}
+p "" 1 {third} "s" {{ "l" "r" }} 0
+t "" 1
+t "" 2
+t "" 3 "" {{ 0, 0 }}
+"""
+
+
+def test_a_warning_is_one_line(tmp_path):
+    (tmp_path / "game.efg").write_text(EFG.format(first="0.333333", third=1))
+    child = command("efb", "game.efg", "--trials", "20")
+    out, err = child.communicate(timeout=100)
+    assert child.returncode == 0, err
+    assert "player 0: 2 infosets, 3 actions" in out
+    assert re.fullmatch(r"equinoise: warning: game\.efg, line 2: .*sum to.*\n", err)
+
+
+def test_advice_is_in_the_words_of_the_options(capsys, tmp_path):
+    forgets = """EFG 2 R "t" { "A" }
+p "" 1 1 "s" { "l" "r" } 0
+p "" 1 2 "u" { "l" "r" } 0
+t "" 1 "" { 1 }
+t "" 2 "" { 0 }
+p "" 1 2 "u" { "l" "r" } 0
+t "" 1
+t "" 2
+"""
+    (tmp_path / "game.efg").write_text(forgets)
+    assert main(["efb", "game.efg", "--trials", "20"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("equinoise: GAME must have perfect recall")
+    assert "--recall refine" in err
+    assert main(["efb", "game.efg", "--trials", "20", "--recall", "refine"]) == 0
+
+
+def test_a_missing_package_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspiel", None)
+    assert main(["efb", "openspiel:kuhn_poker"]) == 2
+    assert 'pip install "equinoise[games]"' in capsys.readouterr().err
+
+
+def test_work_that_fails_leaves_no_files_and_exits_1(capsys, monkeypatch, tmp_path):
+    for error in (OSError(28, "No space left on device"), MemoryError()):
+
+        def fail(*arguments, error=error, **options):
+            raise error
+
+        monkeypatch.setattr(experiments.efb, "compare", fail)
+        assert main(SMALL) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert re.fullmatch(r"equinoise: failed: .+\n", err)
+        assert names(tmp_path) == []
+
+
+def test_our_own_mistakes_are_not_called_wrong_use(monkeypatch):
+    def fail(*arguments, **options):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(experiments.efb, "compare", fail)
+    with pytest.raises(ValueError, match="a bug"):
+        main(SMALL)
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT and opens a terminal")
+def test_ctrl_c_is_130_without_a_traceback(tmp_path):
+    master, terminal = pty.openpty()
+    child = command("efb", "kuhn_poker", "--trials", "1000000000000", stderr=terminal)
+    os.close(terminal)
+    watchdog = threading.Timer(100, child.kill)
+    watchdog.start()
+    screen = ""
+    while not re.search(r"epsilon 4.*[1-9]\d*:\d\d:\d\d", screen, re.DOTALL):  # a remaining time: it computes
+        screen += os.read(master, 1000).decode(errors="replace")
+    begun = time.perf_counter()
+    child.send_signal(signal.SIGINT)
+    assert child.wait() == 130
+    took = time.perf_counter() - begun
+    watchdog.cancel()
+    screen += os.read(master, 100_000).decode(errors="replace")
+    os.close(master)
+    assert "Traceback" not in screen
+    assert "equinoise: interrupted" in screen
+    assert took < 3.0
+    assert names(tmp_path) == []
+    child.stdout.close()
+
+
+def test_no_bar_in_a_pipe_and_a_reader_that_leaves_is_no_error(tmp_path):
+    child = command(*SMALL)
+    assert child.stdout.readline().startswith("kuhn_poker, player 0: 7 infosets, 13 actions")
+    child.stdout.close()
+    assert child.stderr.read() == ""
+    child.wait(60)
+    child.stderr.close()
+    assert names(tmp_path / "equinoise-efb") == ["regret.csv", "regret.png", "run.json"]

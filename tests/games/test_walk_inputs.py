@@ -1,0 +1,161 @@
+"""What the walk is given: chance, players, opponents, limits; and what it refuses."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from equinoise.games.walk import walk
+from naive import ListedGame, chance, end, move
+
+
+def listed(node, n_players=2, labels=None):
+    return ListedGame(n_players, node, labels)
+
+
+def one_chance(*probabilities):
+    return listed(
+        move(0, "s", chance(probabilities, *(end(i, 0) for i in range(len(probabilities)))), end(9, 0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "error"),
+    [
+        ((0.5, -0.5, 1.0), ValueError),
+        ((0.5, math.nan), ValueError),
+        ((0.5, math.inf), ValueError),
+        ((0.5, 0.6), ValueError),
+        ((0.5, 0.49998), ValueError),
+        ((0.0, 0.0), ValueError),
+        ((0.5, "0.5"), TypeError),
+        ((), ValueError),
+        ((Fraction(1, 2), Fraction(1, 2) + Fraction(1, 10**4)), ValueError),
+    ],
+)
+def test_wrong_chance_is_refused(probabilities, error):
+    with pytest.raises(error, match="history 2 of the game must have"):
+        walk(one_chance(*probabilities))
+
+
+def test_chance_that_nearly_sums_to_one_is_scaled_with_one_warning():
+    with pytest.warns(UserWarning, match=r"at 1 places.*0\.999999") as caught:
+        _, environment = walk(one_chance(0.333333, 0.333333, 0.333333))
+    assert len(caught) == 1
+    assert environment.leaf_prob[:3].tolist() == [1 / 3] * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        walk(one_chance(0.1, 0.2, 0.7))
+        walk(one_chance(0.5, 0.5 + 5e-10))
+
+
+def test_a_learner_who_never_moves_is_refused():
+    for game in (end(0, 0), move(1, "o", end(0, 0), end(1, 1))):
+        with pytest.raises(ValueError, match=r"player.* 0 "):
+            walk(listed(game))
+    tree, environment = walk(listed(chance((0.25, 0.75), end(4, 0), end(0, 0))))  # a lottery has a value
+    assert tree.n_actions == 1
+    assert environment.utility(environment.expected_loss([1.0])) == 1.0
+
+
+def test_players_by_label():
+    game = move(0, "s", move(1, "o", end(0, 5), end(1, 6), end(1, 7)), end(0, 0))
+    tree, _ = walk(listed(game, labels=("Ann", "Bob")), player="Bob")
+    assert tree.infoset_labels == ("(start)", "o")
+    for player, labels, error in [
+        ("Eve", ("Ann", "Bob"), ValueError),
+        ("Ann", ("Ann", "Ann"), ValueError),
+        (2, ("Ann", "Bob"), ValueError),
+        (-1, ("Ann", "Bob"), ValueError),
+        (0.0, ("Ann", "Bob"), TypeError),
+        (None, ("Ann", "Bob"), TypeError),
+    ]:
+        with pytest.raises(error, match="player"):
+            walk(listed(game, labels=labels), player=player)
+
+
+OPPONENT = move(0, "s", move(1, "o", end(0, 0), end(1, 1), labels=("up", "down")), end(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("opponents", "error", "words"),
+    [
+        ("best", ValueError, "opponents"),
+        (None, TypeError, "opponents"),
+        (3, TypeError, "opponents"),
+        ({}, ValueError, "opponents must cover infoset 'o'"),
+        ({"o": [0.5, 0.4]}, ValueError, r"opponents\['o'\]"),
+        ({"o": [1.0]}, ValueError, r"opponents\['o'\]"),
+        ({"o": [1.5, -0.5]}, ValueError, r"opponents\['o'\]"),
+        ({"o": "ab"}, TypeError, r"opponents\['o'\]"),
+        ({"o": 0.5}, TypeError, r"opponents\['o'\]"),
+        ({"o": {"up": 1.0}}, ValueError, r"opponents\['o'\].*'down'"),
+        ({"o": {"up": 0.5, "down": 0.5, "left": 0.0}}, ValueError, r"opponents\['o'\]"),
+        ({"o": {"up": True, "down": False}}, TypeError, r"opponents\['o'\]"),
+    ],
+)
+def test_wrong_opponents_are_refused(opponents, error, words):
+    with pytest.raises(error, match=words):
+        walk(listed(OPPONENT), opponents=opponents)
+
+
+def test_a_policy_object_is_for_openspiel_only():
+    class Uniform:
+        def action_probabilities(self, state, player):
+            return {}
+
+    with pytest.raises(ValueError, match=r"opponents.*OpenSpiel"):
+        walk(listed(OPPONENT), opponents=Uniform())
+
+
+def test_two_opponents_infosets_of_one_label_cannot_be_told_apart():
+    game = move(0, "s", move(1, "o", end(0, 0, 0), end(1, 1, 1)), move(2, "o", end(0, 0, 0), end(1, 1, 1)))
+    with pytest.raises(ValueError, match=r"opponents.*'o'"):
+        walk(listed(game, 3), opponents={"o": [0.5, 0.5]})
+
+
+def test_numbers_stand_for_labels_that_are_none():
+    game = move(0, "s", move(1, "o", end(0, 0), end(1, 1), end(4, 1), labels=("", "x", "x")), end(0, 0))
+    _, environment = walk(listed(game), opponents={"o": {"0": 0, "1": np.float32(0.5), "2": Fraction(1, 2)}})
+    assert environment.utility(environment.best_response()[0]) == 2.5
+
+
+@pytest.mark.parametrize(
+    "options", [{"recall": "none"}, {"max_histories": 0}, {"recall": None}, {"max_histories": 1.5}]
+)
+def test_other_arguments_are_checked(options):
+    with pytest.raises((ValueError, TypeError), match=next(iter(options))):
+        walk(listed(OPPONENT), **options)
+
+
+@pytest.mark.parametrize("payoff", [math.nan, math.inf, -math.inf])
+def test_payoffs_must_be_finite(payoff):
+    with pytest.raises(ValueError, match="payoff"):
+        walk(listed(move(0, "s", end(0, 0), end(payoff, 0))))
+
+
+def test_something_else_than_a_game_is_refused():
+    for source in ("kuhn_poker", None, [[0.5]]):
+        with pytest.raises(TypeError, match="source"):
+            walk(source)
+
+
+def test_payoffs_of_numpy_are_taken():
+    _, environment = walk(listed(move(0, "s", end(np.float32(0.5), 0), end(np.int64(1), 0), end(0, 0))))
+    assert environment.leaf_loss.tolist() == [0.5, 0.0, 1.0]
+
+
+def test_a_broken_source_is_refused():
+    for node, words in [
+        (move(7, "s", end(0, 0)), "no player"),
+        (move(1, "s"), "actions"),
+        (move(0, "s"), "actions"),
+        (move(0, "s", end(0, 0), labels=("a", "b")), None),
+    ]:
+        game = listed(move(0, "root", node, end(0, 0)))
+        with pytest.raises((ValueError, IndexError), match=words):
+            walk(game)

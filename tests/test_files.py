@@ -1,0 +1,100 @@
+"""Files appear whole or not at all, and a folder is tried before there is anything to write."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+from equinoise import _files
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_takes_the_place_of_the_old_one_at_the_end(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"old")
+    with _files.replacing(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_after_an_error_everything_is_as_it_was(tmp_path, error):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"old")
+    with pytest.raises(error), _files.replacing(path) as file:
+        file.write(b"half")
+        raise error
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and modes")
+def test_links_are_followed_and_modes_are_the_usual_ones(tmp_path):
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real" / "a.bin")
+    with _files.replacing(link) as file:
+        file.write(b"x")
+    assert link.is_symlink()
+    usual = tmp_path / "usual"
+    usual.touch()
+    made = (tmp_path / "real" / "a.bin").stat().st_mode
+    assert stat.S_IMODE(made) == stat.S_IMODE(usual.stat().st_mode)
+
+
+def test_all_files_or_none(tmp_path):
+    folder = tmp_path / "new" / "deep"
+    assert _files.write_all(folder, {"a": b"1", "b": b"2"}) == [folder / "a", folder / "b"]
+    (folder / "c").mkdir()
+    with pytest.raises(OSError):
+        _files.write_all(folder, {"c/x/y": b"", "a": b"3"})
+    with pytest.raises(OSError):
+        _files.write_all(folder, {"a": b"3", "missing/x": b""})
+    assert names(folder) == ["a", "b", "c"]
+    assert (folder / "a").read_bytes() == b"1"
+
+
+def test_json_is_read_back_and_refuses_what_is_not_json(tmp_path):
+    _files.write_json(tmp_path / "a.json", {"ε": [1, None, 0.1]})
+    assert json.loads((tmp_path / "a.json").read_text("utf-8")) == {"ε": [1, None, 0.1]}
+    with pytest.raises(ValueError, match="JSON"):
+        _files.write_json(tmp_path / "a.json", float("nan"))
+    assert names(tmp_path) == ["a.json"]
+
+
+def test_a_folder_that_can_be_made_is_not_made_yet(tmp_path):
+    assert _files.writable_folder("out", tmp_path / "x" / "y") == tmp_path / "x" / "y"
+    assert _files.writable_folder("out", tmp_path) == tmp_path
+    assert names(tmp_path) == []
+
+
+def test_a_file_in_the_way_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ValueError, match=r"^out must be a folder"):
+            _files.writable_folder("out", path)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(ValueError, match=r"^out must be a folder to write into"):
+        _files.writable_folder("out", tmp_path / "x")
+
+
+def test_a_folder_that_refuses_files_is_refused(monkeypatch, tmp_path):
+    def refuse(**where):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(_files.tempfile, "TemporaryFile", refuse)
+    with pytest.raises(ValueError, match=r"^out must be a folder to write into.*Permission denied"):
+        _files.writable_folder("out", tmp_path)

@@ -1,0 +1,215 @@
+"""The kernel cache: never stale, never in the way. Each case runs new interpreters on a small copy."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.compiled
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "equinoise"
+
+CALLEE = """
+from equinoise._jit import njit
+
+@njit
+def constant():
+    return {value}
+"""
+CALLER = """
+import numpy as np
+from equinoise._callee import constant
+from equinoise._jit import njit
+
+@njit
+def scaled(x):
+    return constant() * x
+
+@njit
+def ratio(x, y):
+    return x / y
+
+@njit
+def wrapped(x):
+    return x * x + x
+
+@njit
+def beyond(array, i):
+    return array[i]
+"""
+REPORT = """
+import json
+from equinoise import _caller
+value = _caller.scaled(1.5)
+stats = getattr(_caller.scaled, "stats", None)
+hits, misses = (sum(stats.cache_hits.values()), sum(stats.cache_misses.values())) if stats else (0, 0)
+print(json.dumps([value, hits, misses, stats.cache_path if stats else None]))
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package named equinoise with the real decorator and two kernels of its own."""
+    folder = tmp_path / "install" / "equinoise"
+    folder.mkdir(parents=True)
+    for name in ("__init__.py", "_jit.py"):
+        shutil.copy(SOURCE / name, folder)
+    (folder / "_callee.py").write_text(CALLEE.format(value=2))
+    (folder / "_caller.py").write_text(CALLER)
+    return folder
+
+
+def start(package, script=REPORT, **variables):
+    kept = {
+        name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ
+    }
+    environment = kept | {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"} | variables
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", script],
+        env=environment,
+        cwd=package.parent.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(child):
+    out, err = child.communicate(timeout=120)
+    assert child.returncode == 0, err
+    assert err == ""
+    return out
+
+
+def report(package, **variables):
+    return json.loads(finish(start(package, **variables)))
+
+
+def test_a_second_process_loads_and_does_not_compile(package, tmp_path):
+    cache = str(tmp_path / "cache")
+    assert report(package, NUMBA_CACHE_DIR=cache)[:3] == [3.0, 0, 1]
+    value, hits, misses, where = report(package, NUMBA_CACHE_DIR=cache)
+    assert (value, hits, misses) == (3.0, 1, 0)
+    assert Path(where).parent == Path(cache)
+
+
+def test_a_changed_callee_in_another_file_compiles_anew(package, tmp_path):
+    cache = str(tmp_path / "cache")
+    assert report(package, NUMBA_CACHE_DIR=cache)[0] == 3.0
+    callee = package / "_callee.py"
+    times = callee.stat()
+    callee.write_text(CALLEE.format(value=4))
+    os.utime(callee, ns=(times.st_atime_ns, times.st_mtime_ns))  # as old and as long as before
+    assert report(package, NUMBA_CACHE_DIR=cache)[:3] == [6.0, 0, 1]
+
+
+def test_a_base_that_is_relative_is_taken_from_where_the_process_began(package, tmp_path):
+    assert Path(report(package, NUMBA_CACHE_DIR="here")[3]).parent == tmp_path / "here"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="other systems have other cache folders")
+def test_the_users_cache_directory_is_the_base_and_the_install_stays_untouched(package, tmp_path):
+    before = sorted(package.rglob("*"))
+    package.chmod(0o555)
+    value, _, misses, where = report(package, XDG_CACHE_HOME=str(tmp_path / "xdg"))
+    assert (value, misses) == (3.0, 1)
+    assert Path(where).parent == tmp_path / "xdg" / "equinoise"
+    assert Path(report(package, HOME=str(tmp_path / "home"))[3]).parent == tmp_path / "home/.cache/equinoise"
+    assert sorted(package.rglob("*")) == before
+
+
+def test_a_cache_that_cannot_be_made_costs_only_time(package, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    assert report(package, **variables) == [3.0, 0, 1, None]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pwd")
+def test_nobody_without_a_home_gets_no_folder_named_tilde(package, tmp_path):
+    homeless = "import pwd\ndef unknown(uid):\n    raise KeyError(uid)\npwd.getpwuid = unknown\n"
+    assert json.loads(finish(start(package, homeless + REPORT))) == [3.0, 0, 1, None]
+    assert [path.name for path in tmp_path.iterdir()] == ["install"]
+
+
+def test_files_cut_short_are_mended(package, tmp_path):
+    cache = tmp_path / "cache"
+    for suffix in ("nbc", "nbi"):
+        report(package, NUMBA_CACHE_DIR=str(cache))
+        damaged = [path for path in cache.rglob(f"*.{suffix}") if "scaled" in path.name]
+        assert len(damaged) == 1
+        damaged[0].write_bytes(damaged[0].read_bytes()[:40])
+        assert report(package, NUMBA_CACHE_DIR=str(cache))[:2] == [3.0, 0]
+        assert report(package, NUMBA_CACHE_DIR=str(cache))[:2] == [3.0, 1]
+
+
+def test_processes_that_start_together_do_not_disturb_each_other(package, tmp_path):
+    children = [start(package, NUMBA_CACHE_DIR=str(tmp_path / "cache")) for _ in range(3)]
+    assert [json.loads(finish(child))[0] for child in children] == [3.0] * 3
+    assert report(package, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[1] == 1
+
+
+def test_bounds_checking_has_kernels_of_its_own(package, tmp_path):
+    script = """
+import numpy as np
+from equinoise import _caller
+try:
+    _caller.beyond(np.zeros(2), 1 << 10)
+except IndexError:
+    print("checked")
+"""
+    cache = str(tmp_path / "cache")
+    plain = report(package, NUMBA_CACHE_DIR=cache)[3]
+    checked = report(package, NUMBA_CACHE_DIR=cache, NUMBA_BOUNDSCHECK="1")
+    assert checked[1:3] == [0, 1]
+    assert checked[3] != plain
+    assert finish(start(package, script, NUMBA_CACHE_DIR=cache, NUMBA_BOUNDSCHECK="1")) == "checked\n"
+
+
+@pytest.mark.parametrize("disabled", ["0", "1"])
+def test_numbers_behave_alike_compiled_and_not(package, tmp_path, disabled):
+    script = """
+import numpy as np
+from equinoise import _caller
+print(_caller.ratio(np.float64(1), np.float64(0)), _caller.ratio(np.float64(0), np.float64(0)))
+print(int(_caller.wrapped(np.uint64(2**63 + 1))) & (2**64 - 1))
+"""
+    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": disabled}
+    x = 2**63 + 1
+    assert finish(start(package, script, **variables)) == f"inf nan\n{(x * x + x) % 2**64}\n"
+
+
+def test_without_jit_nothing_is_compiled_or_written(package, tmp_path):
+    assert report(package, NUMBA_CACHE_DIR=str(tmp_path / "cache"), NUMBA_DISABLE_JIT="1") == [
+        3.0,
+        0,
+        0,
+        None,
+    ]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_no_module_compiles_when_imported(tmp_path):
+    script = """
+import importlib, pkgutil
+from numba.core import event
+with event.install_recorder("numba:compile") as recorder:
+    import equinoise
+    names = [module.name for module in pkgutil.walk_packages(equinoise.__path__, "equinoise.")]
+    for name in names:
+        importlib.import_module(name)
+print(len(names) > 10, len(recorder.buffer))
+"""
+    child = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONPATH": str(SOURCE.parent), "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (child.stdout, child.stderr) == ("True 0\n", "")

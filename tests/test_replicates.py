@@ -1,0 +1,330 @@
+"""The runner: the same arrays whatever the blocks and the executor, and an orderly end whatever happens."""
+
+from __future__ import annotations
+
+import functools
+import io
+import multiprocessing
+import os
+import pickle
+import pty
+import queue
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equinoise import replicates
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+
+def square(start, stop, *, power=2):
+    numbers = np.arange(start, stop)
+    return {"power": numbers**power, "pair": np.stack([numbers, -numbers], axis=1).astype(np.float32)}
+
+
+def expected(n, power=2):
+    numbers = np.arange(n)
+    return {"power": numbers**power, "pair": np.stack([numbers, -numbers], axis=1).astype(np.float32)}
+
+
+def same(result, wanted):
+    assert list(result) == list(wanted)
+    for key in wanted:
+        assert result[key].dtype == wanted[key].dtype
+        np.testing.assert_array_equal(result[key], wanted[key])
+
+
+class Late(Executor):
+    """Runs what it was given only once all was given, in an order of its own."""
+
+    def __init__(self, n_tasks, seed):
+        self.n_tasks, self.seed, self.waiting = n_tasks, seed, []
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        self.waiting.append((future, fn, args, kwargs))
+        if len(self.waiting) == self.n_tasks:
+            random.Random(self.seed).shuffle(self.waiting)
+            threading.Thread(target=self.work).start()
+        return future
+
+    def work(self):
+        for future, fn, args, kwargs in self.waiting:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(fn(*args, **kwargs))
+                except Exception as error:
+                    future.set_exception(error)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100])
+@pytest.mark.parametrize("block", [None, 1, 3, 100, 1000])
+def test_threads_join_blocks_in_order(n, block):
+    same(replicates.run(square, n, block=block), expected(n))
+
+
+def test_tuples_stay_tuples():
+    first, second = replicates.run(lambda start, stop: tuple(square(start, stop).values()), 11, block=4)
+    same({"power": first, "pair": second}, expected(11))
+
+
+forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+def processes(n):
+    """Forked, since the tasks of a test file cannot be imported by a new interpreter."""
+    return ProcessPoolExecutor(n, mp_context=multiprocessing.get_context("fork"))
+
+
+@forks
+def test_processes_take_partials_and_stay_open():
+    task = functools.partial(square, power=3)
+    with processes(2) as pool:
+        same(replicates.run(task, 23, block=5, executor=pool), expected(23, 3))
+        assert pool.submit(abs, -1).result() == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_order_of_ending_does_not_matter(seed):
+    same(replicates.run(square, 40, block=3, executor=Late(14, seed)), expected(40))
+
+
+def test_users_threads_stay_open():
+    with ThreadPoolExecutor(2) as pool:
+        same(replicates.run(square, 9, block=2, executor=pool), expected(9))
+        assert pool.submit(abs, -1).result() == 1
+
+
+@pytest.mark.parametrize(
+    ("executor", "workers"), [(None, replicates._workers(None)), ("three", 3), ("unknown", 64)]
+)
+def test_default_blocks_keep_every_worker_busy(executor, workers):
+    spans = []
+
+    def task(start, stop):
+        spans.append((start, stop))
+        return square(start, stop)
+
+    with ThreadPoolExecutor(3) as three:
+        pool = {"three": three, "unknown": Eager()}.get(executor)
+        same(replicates.run(task, 1000, executor=pool), expected(1000))
+    largest = max(stop - start for start, stop in spans)
+    assert largest == -(-1000 // (4 * workers))
+    spans.clear()
+    replicates.run(task, 50_000, executor=pool if executor == "unknown" else None)
+    assert max(stop - start for start, stop in spans) <= 1024
+
+
+class Eager(Executor):
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+class Own(Exception):
+    pass
+
+
+def test_an_exception_comes_out_as_it_is_and_stops_the_rest():
+    error, ended = Own("as it is"), []
+    both = threading.Barrier(2)
+
+    def task(start, stop):
+        if start < 2:
+            both.wait(10)
+        if start == 0:
+            raise error
+        for _ in range(10_000):
+            time.sleep(0.001)
+            replicates.tick()
+        ended.append(start)
+        return square(start, stop)
+
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(2) as pool, pytest.raises(Own) as caught:
+        replicates.run(task, 50, block=1, executor=pool)
+    assert caught.value is error
+    assert not ended
+    assert time.perf_counter() - begun < 5
+
+
+def test_a_task_may_raise_what_the_runner_uses():
+    def task(start, stop):
+        raise queue.Empty
+
+    with pytest.raises(queue.Empty):
+        replicates.run(task, 3)
+
+
+def fails_in_the_middle(start, stop):
+    if start <= 5 < stop:
+        raise LookupError(5)
+    return square(start, stop)
+
+
+@forks
+def test_an_exception_of_another_process_comes_out():
+    with processes(2) as pool, pytest.raises(LookupError, match="5"):
+        replicates.run(fails_in_the_middle, 30, block=2, executor=pool)
+
+
+@forks
+def test_a_task_that_does_not_pickle_is_an_error_not_a_hang():
+    with processes(1) as pool, pytest.raises((pickle.PicklingError, AttributeError)):
+        replicates.run(lambda start, stop: square(start, stop), 3, executor=pool)
+
+
+def test_a_run_inside_a_task_ends_with_it():
+    begun, inner = threading.Event(), []
+
+    def sleeper(start, stop):
+        begun.set()
+        for _ in range(10_000):
+            time.sleep(0.001)
+            replicates.tick()
+        return square(start, stop)
+
+    def task(start, stop):
+        if start == 0:
+            try:
+                return replicates.run(sleeper, 2)
+            except BaseException as error:
+                inner.append(type(error).__name__)
+                raise
+        assert begun.wait(10)
+        raise Own
+
+    with pytest.raises(Own):
+        replicates.run(task, 2, block=1)
+    assert inner == ["_Cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (lambda start, stop: np.zeros(stop - start), "tuple or a dict"),
+        (lambda start, stop: (np.zeros(stop - start + 1),), r"array 0 of shape \(2,\)"),
+        (lambda start, stop: {"a": np.zeros((stop - start, 1 + start))}, "array 'a' of shape"),
+        (lambda start, stop: {"a": np.zeros(stop - start, int if start else float)}, "dtype float64"),
+        (lambda start, stop: {"b" if start else "a": np.zeros(stop - start)}, r"the arrays \['a'\]"),
+    ],
+)
+def test_arrays_that_do_not_match_are_refused(task, words):
+    with pytest.raises((TypeError, ValueError), match=f"task must return .*{words}"):
+        replicates.run(task, 4, block=2, executor=Eager())
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"task": 3}, TypeError, "task must be"),
+        ({"n_replicates": 0}, ValueError, "n_replicates must be"),
+        ({"n_replicates": 2.0}, TypeError, "n_replicates must be"),
+        ({"block": 0}, ValueError, "block must be"),
+        ({"executor": 4}, TypeError, "executor must"),
+        ({"executor": ThreadPoolExecutor}, TypeError, "executor must"),
+        ({"progress": 1}, TypeError, "progress must be"),
+        ({"work": 0.0}, ValueError, "work must be"),
+    ],
+)
+def test_wrong_arguments(changes, error, words):
+    arguments = {"task": square, "n_replicates": 3} | changes
+    with pytest.raises(error, match=words):
+        replicates.run(arguments.pop("task"), arguments.pop("n_replicates"), **arguments)
+
+
+def test_no_bar_off_a_terminal(monkeypatch, capfd):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    same(replicates.run(square, 5, progress=True), expected(5))
+    assert capfd.readouterr() == ("", "")
+    monkeypatch.setattr(sys, "stderr", None)  # as under pythonw
+    same(replicates.run(square, 5, progress=True), expected(5))
+
+
+def test_ticks_move_the_bar_before_a_block_ends(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    def task(start, stop):
+        for _ in range(5):
+            replicates.tick(10.0 * (stop - start))
+            time.sleep(0.15)
+        return square(start, stop)
+
+    seen = []
+    from rich.progress import Progress
+
+    update = Progress.update
+    monkeypatch.setattr(
+        Progress,
+        "update",
+        lambda *a, completed, **k: (seen.append(completed), update(*a, completed=completed, **k)),
+    )
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    same(replicates.run(task, 4, block=4, progress="a [b]ar", work=50.0), expected(4))
+    assert seen == sorted(seen)
+    assert seen[-1] == 200.0
+    assert {40.0, 80.0, 120.0} & set(seen)
+    assert "a [b]ar" in sys.stderr.getvalue()
+
+
+INTERRUPTED = """
+    import os, signal, sys, threading, time
+    import numpy as np
+    from equinoise import replicates
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    def task(start, stop):
+        os.write(1, b"begun\\n")
+        for _ in range(6000):
+            time.sleep(0.01)
+            replicates.tick(1)
+        print("ended", flush=True)
+        return (np.zeros(stop - start),)
+    try:
+        replicates.run(task, 20, block=1, progress=True, work=6000)
+    except KeyboardInterrupt:
+        for thread in threading.enumerate():  # one that was just being started is not waited for
+            if thread is not threading.current_thread():
+                thread.join(1)
+        print("interrupted", threading.active_count(), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT and opens a terminal")
+def test_ctrl_c_stops_tasks_on_threads():
+    master, terminal = pty.openpty()
+    script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED)]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "TERM": "xterm"}
+    with subprocess.Popen(
+        script, stdout=subprocess.PIPE, stderr=terminal, env=environment, text=True
+    ) as child:
+        os.close(terminal)
+        watchdog = threading.Timer(60, child.kill)
+        watchdog.start()
+        assert child.stdout.readline() == "begun\n"
+        begun = time.perf_counter()
+        child.send_signal(signal.SIGINT)
+        lines = child.stdout.read().split("\n")
+        assert child.wait() == 0
+        watchdog.cancel()
+    took = time.perf_counter() - begun
+    screen = os.read(master, 100_000).decode()
+    os.close(master)
+    assert "interrupted 1" in lines
+    assert "ended" not in lines
+    assert took < 2.0
+    assert "%" in screen
+    assert "Traceback" not in screen
