@@ -73,6 +73,10 @@ def test_regret_against_an_adversary_by_enumeration(seed):
         return first if trial < 25 else second
 
     run = simulate(tree, schedule, horizon=50, epsilon=4.0, seed=7, n_checkpoints=50, n_replicates=2)
+    few = simulate(tree, schedule, horizon=50, epsilon=4.0, seed=7, n_checkpoints=3, n_replicates=2)
+    assert few.trials.tolist() == [16, 33, 50] and few.policy.tobytes() == run.policy.tobytes()
+    np.testing.assert_allclose(few.regret, run.regret[:, few.trials - 1], atol=1e-11)
+    np.testing.assert_allclose(few.loss, run.loss[:, few.trials - 1], atol=1e-11)
     for replicate in range(2):
         learner = naive.ExponentialWeights(tree, run.tuning.learning_rate, run.tuning.exploration)
         drawn, losses = naive.run_learner(learner, environment_of, 50, 0.5, 7, replicate)

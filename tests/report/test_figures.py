@@ -35,6 +35,7 @@ def test_means_intervals_and_bounds_are_drawn():
     np.testing.assert_allclose(lines["one"].get_ydata(), one.regret.mean(axis=0))
     np.testing.assert_allclose(lines["one: proven bound"].get_ydata(), low(one.trials))
     np.testing.assert_allclose(lines["one a trial, the trivial bound"].get_ydata(), one.trials)
+    assert lines["one"].get_marker() == lines["one: proven bound"].get_marker() != lines["two"].get_marker()
     assert len(ax.collections) == 2
     edge = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert edge.min() < one.regret.mean(axis=0)[0] < edge.max()

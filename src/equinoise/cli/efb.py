@@ -103,6 +103,11 @@ def _show(made: Comparison, written: list[Path]) -> None:
         print(
             f"Regret: mean {sign} half of its 95% interval over the replicates; bound: proven for the mean."
         )
+    if made.private.regret_bound >= parameters.trials:
+        print(
+            f"The bound that is proven for {parameters.trials:,} trials, {made.private.regret_bound:,.0f}, "
+            "is above one a trial: it says nothing yet."
+        )
     print(f"Wrote {', '.join(str(path) for path in written)}")
 
 

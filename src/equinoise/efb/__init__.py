@@ -5,8 +5,9 @@ exploration and proven regret; ``Server``, ``User`` and ``play`` run the same pr
 """
 
 from equinoise.efb.messages import Report, Strategy
-from equinoise.efb.protocol import Server, User, play
+from equinoise.efb.server import Server
 from equinoise.efb.simulate import EfbRun, simulate
 from equinoise.efb.tuning import Tuning, tune
+from equinoise.efb.user import User, play
 
 __all__ = ["EfbRun", "Report", "Server", "Strategy", "Tuning", "User", "play", "simulate", "tune"]

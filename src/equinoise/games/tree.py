@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise import _checks, _files
+from equinoise import _checks
+from equinoise._archive import load_arrays, save_arrays
 
-__all__ = ["GameTree", "keep", "seal"]
+__all__ = ["LABELS", "POINTERS", "GameTree", "keep", "seal"]
 
 _Int = NDArray[np.int64]
-_FORMAT = 1
-_POINTERS = ("action_ptr", "infoset_ptr", "leaf_ptr")
-_LABELS = ("infoset_labels", "action_labels")
+_KIND = "equinoise game tree, version 1"
+POINTERS = ("action_ptr", "infoset_ptr", "leaf_ptr")
+LABELS = ("infoset_labels", "action_labels")
 
 
 def seal(array: NDArray[Any]) -> NDArray[Any]:
@@ -105,18 +104,18 @@ class GameTree:
     action_labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in _POINTERS:
+        for name in POINTERS:
             given = getattr(self, name)
             object.__setattr__(self, name, keep(_checks.array(name, given, np.int64, (None,)), given))
         _check_pointers(self.action_ptr, self.infoset_ptr, self.leaf_ptr)
-        for name, length in zip(_LABELS, (self.n_infosets, self.n_actions), strict=True):
+        for name, length in zip(LABELS, (self.n_infosets, self.n_actions), strict=True):
             object.__setattr__(self, name, _labels(name, getattr(self, name), length))
 
     def __repr__(self) -> str:
         return f"GameTree({self.n_infosets} infosets, {self.n_actions} actions, {self.n_leaves} leaves)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, tuple(getattr(self, name) for name in _POINTERS + _LABELS)
+        return _rebuild, tuple(getattr(self, name) for name in POINTERS + LABELS)
 
     @property
     def n_infosets(self) -> int:
@@ -185,7 +184,7 @@ class GameTree:
 
     def same_as(self, other: GameTree) -> bool:
         """Tell whether another tree has the same pointer arrays; labels do not matter."""
-        return self is other or all(np.array_equal(getattr(self, n), getattr(other, n)) for n in _POINTERS)
+        return self is other or all(np.array_equal(getattr(self, n), getattr(other, n)) for n in POINTERS)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tree to a file (NumPy's ``.npz``, without pickles).
@@ -197,13 +196,8 @@ class GameTree:
         path : str or path
             Where to write; the name is taken as it is.
         """
-        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _POINTERS}
-        arrays["game_tree_format"] = np.array(_FORMAT)
-        for name in _LABELS:
-            text = json.dumps(getattr(self, name), ensure_ascii=True)
-            arrays[name] = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-        with _files.replacing(path) as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        arrays = {name: getattr(self, name) for name in POINTERS}
+        save_arrays(path, _KIND, arrays, {name: getattr(self, name) for name in LABELS})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GameTree:
@@ -224,19 +218,12 @@ class GameTree:
         ValueError
             The file is cut short, damaged, or something else than a saved tree.
         """
+        arrays, labels = load_arrays(path, _KIND)
         try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                if int(archive["game_tree_format"]) != _FORMAT:
-                    raise ValueError("of a format that this version does not know")
-                fields: dict[str, Any] = {name: seal(archive[name]) for name in _POINTERS}
-                fields |= {name: json.loads(archive[name].tobytes()) for name in _LABELS}
-                return cls(**fields)
-        except (FileNotFoundError, IsADirectoryError, PermissionError):
-            raise
-        except Exception as error:
-            raise ValueError(
-                f"path {os.fspath(path)!r} does not hold a whole saved game tree: {error}"
-            ) from error
+            fields: dict[str, Any] = {name: arrays[name] for name in POINTERS} | labels
+            return cls(**fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {_KIND}: {error}") from error
 
 
 def _rebuild(*fields: Any) -> GameTree:

@@ -106,9 +106,7 @@ def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Ax
         )
         bound = np.asarray(run.tuning.bound(run.trials), dtype=np.float64)
         if (bound < run.trials).any():
-            ax.plot(
-                run.trials, bound, color=style.color, dashes=(1, 1), lw=1.0, label=f"{label}: proven bound"
-            )
+            _line(ax, run.trials, bound, style._replace(dashes=(1, 1)), f"{label}: proven bound", proven=True)
         else:
             trivial = run.trials
     if trivial is not None:
@@ -122,9 +120,22 @@ def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Ax
     return ax
 
 
-def _line(ax: Axes, x: NDArray[Any], y: NDArray[Any], style: _Style, label: str) -> None:
+def _line(
+    ax: Axes, x: NDArray[Any], y: NDArray[Any], style: _Style, label: str, *, proven: bool = False
+) -> None:
+    """Draw a curve with about nine markers, evenly spread on a logarithmic axis; thin and hollow for bounds."""
     options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
-    shown = np.unique(np.searchsorted(x, np.geomspace(max(x[0], 1), x[-1], 9)).clip(0, len(x) - 1)).tolist()
+    if proven:
+        options["markerfacecolor"] = "white"
+    shown = np.searchsorted(x, np.geomspace(max(x[0], 1), x[-1], 9)).clip(0, len(x) - 1)
     ax.plot(
-        x, y, color=style.color, lw=1.6, label=label, marker=style.marker, ms=4.5, markevery=shown, **options
+        x,
+        y,
+        color=style.color,
+        linewidth=1.0 if proven else 1.6,
+        label=label,
+        marker=style.marker,
+        markersize=4.5,
+        markevery=np.unique(shown).tolist(),
+        **options,
     )
