@@ -45,7 +45,7 @@ class OneInfoset:
         self.trials.run(N_TRIALS)
 
 
-class SetUp:
+class Preparation:
     """How long until the first trial, and how much memory, with everything compiled?"""
 
     params = ["leduc_poker", "complete(10,2,4)", "bandit(1000000)"]

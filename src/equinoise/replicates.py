@@ -240,7 +240,9 @@ class _Joined:
             raise TypeError(f"task must return a tuple or a dict of arrays, got {type(block).__name__}")
         given = {key: np.asarray(array) for key, array in _items(block).items()}
         if self.arrays is None:
-            whole = [np.empty((self.n_replicates, *a.shape[1:]), a.dtype) for a in given.values()]
+            whole = [*given.values()]
+            if stop - start < self.n_replicates:  # a single block needs no copy
+                whole = [np.empty((self.n_replicates, *a.shape[1:]), a.dtype) for a in whole]
             self.arrays = tuple(whole) if isinstance(block, tuple) else dict(zip(given, whole, strict=True))
         joined = _items(self.arrays)
         if joined.keys() != given.keys():
@@ -252,7 +254,8 @@ class _Joined:
                     f"task must return array {key!r} of shape {wanted} and dtype {joined[key].dtype} for the "
                     f"replicates {start} to {stop - 1}, got {array.shape} and {array.dtype}"
                 )
-            joined[key][start:stop] = array
+            if joined[key] is not array:
+                joined[key][start:stop] = array
 
 
 def _items(arrays: tuple[NDArray[Any], ...] | dict[str, NDArray[Any]]) -> dict[Any, NDArray[Any]]:

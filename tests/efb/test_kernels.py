@@ -209,6 +209,28 @@ def test_draws_of_one_infoset_follow_the_policy(width):
         assert counts.tolist() == [n]
 
 
+@pytest.mark.parametrize("width", [4097, 70_000] if COMPILED else [4097])
+def test_infosets_so_wide_that_sums_have_three_and_four_levels(width):
+    """Draws word by word and policies by a plain softmax, while a few actions come to dominate."""
+    tree, _ = bandit(width)
+    tuning = Tuning(2.0, np.full(width, 0.5), math.inf, "paper", 10**6, 1.0, 1.0, 1.0)
+    server = Server(tree, horizon=10**6, epsilon=1.0, tuning=tuning, seed=width)
+    rng, logs, drawn = np.random.default_rng(width), np.zeros(width), []
+    for trial in range(60 if COMPILED else 20):
+        policy = np.exp(logs - logs.max())
+        policy /= policy.sum()
+        (a,) = server.draw().actions
+        assert [a] == naive.draw_strategy(tree, policy, width, trial)[1]
+        value = float(rng.normal()) - (4.0 if trial > 30 else 0.0)
+        server.update(Report(trial, np.array([value])))
+        logs[a] -= 2.0 * value / (policy[a] + 0.5)
+        drawn.append(a)
+    policy = np.exp(logs - logs.max())
+    np.testing.assert_allclose(server.policy, policy / policy.sum(), rtol=1e-9, atol=1e-300)
+    if COMPILED:
+        assert 30 < len(set(drawn)) < 50
+
+
 def test_strategies_follow_the_policy_after_learning():
     """Chi-square over whole reduced strategies, of probabilities by enumeration."""
     tree, environment = from_nested([[0.2, [[0.1], [0.9]], [[0.5], [0.7], [0.3]]], [0.4], [[[0.6], [0.0]]]])

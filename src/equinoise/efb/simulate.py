@@ -113,7 +113,7 @@ def simulate(
     n_checkpoints: int = 50,
     block: int | None = None,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | str = False,
 ) -> EfbRun:
     """Let a learner play against an environment, many times over.
 
@@ -145,8 +145,8 @@ def simulate(
         Replicates that are run in one task.
     executor : concurrent.futures.Executor, optional
         Where tasks run; threads of this process by default.
-    progress : bool
-        Show a bar on stderr where that is a terminal.
+    progress : bool or str
+        Show a bar on stderr where that is a terminal; a string names it.
 
     Returns
     -------

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from equinoise import _checks
 from equinoise.efb import _setup
@@ -193,5 +192,15 @@ def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
 
 
 def _root(function: Callable[[float], float]) -> float:
-    """Return the zero in (0, 1) of a function that falls from positive to negative, to 14 digits."""
-    return float(brentq(function, 0.0, 1.0, xtol=1e-300, rtol=1e-14, maxiter=5000))
+    """Return the zero in (0, 1) of a function that falls from positive to negative, to 14 digits.
+
+    Plain bisection: importing scipy's root finders would take longer than the whole start of a command.
+    """
+    low, high = 0.0, 1.0
+    while high - low > 1e-14 * high:
+        middle = 0.5 * (low + high)
+        if function(middle) > 0.0:
+            low = middle
+        else:
+            high = middle
+    return high

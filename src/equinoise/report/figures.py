@@ -123,7 +123,7 @@ def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Ax
 def _line(
     ax: Axes, x: NDArray[Any], y: NDArray[Any], style: _Style, label: str, *, proven: bool = False
 ) -> None:
-    """Draw a curve with about nine markers, evenly spread on a logarithmic axis; thin and hollow for bounds."""
+    """Draw a curve with about nine markers, even on a logarithmic axis; thin and hollow for bounds."""
     options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
     if proven:
         options["markerfacecolor"] = "white"
