@@ -48,9 +48,9 @@ def test_the_definitions(seed):
         for rule in RULES:
             ours = tune(tree, horizon, epsilon, rule)
             eta, gamma, bound = tuned(tree, horizon, epsilon, rule)
-            assert ours.learning_rate == pytest.approx(eta, rel=1e-9)
+            assert ours.learning_rate == pytest.approx(eta, rel=1e-9, abs=0)
             np.testing.assert_allclose(ours.exploration, gamma, rtol=1e-7, atol=0)
-            assert ours.regret_bound == pytest.approx(bound, rel=1e-9)
+            assert ours.regret_bound == pytest.approx(bound, rel=1e-9, abs=0)
             assert (ours.rule, ours.horizon, ours.epsilon) == (rule, horizon, epsilon)
 
 
