@@ -115,7 +115,8 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
     Notes
     -----
     Without noise "sharp" needs no exploration. It keeps implicit exploration, gamma(a) = eta/2 (Neu, 2015),
-    for its smaller spread; that may cost another eta/2 an action and trial, which the bound counts.
+    for its smaller spread; that may cost another eta/2 an action and trial, which the bound counts. So the
+    bound without noise can lie above that of a large epsilon; the regret does not.
 
     References
     ----------

@@ -33,7 +33,8 @@ class User:
         "secure" noises with OpenDP from the operating system's randomness. "float" is for simulations: fast,
         reproducible, and its low bits give the values away.
     seed : int, optional
-        Of "float" noise; None takes randomness from the operating system. "secure" takes none.
+        Of "float" noise, which repeats itself for the same trial; None takes randomness from the operating
+        system. "secure" takes none.
 
     Raises
     ------
