@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import naive
 
-from equinoise.efb import Server, Tuning, tune
+from equinoise.efb import Server, Tuning, simulate, tune
 from equinoise.games import GameTree, bandit, complete, from_nested, load
 
 RULES = ("paper", "sharp")
@@ -188,3 +188,21 @@ def test_a_tuning_cannot_be_changed():
         ours.learning_rate = 2.0
     with pytest.raises(ValueError):
         ours.exploration[0] = 1.0
+
+
+def test_nothing_is_proven_of_changed_parameters():
+    """A tuning that no rule gave keeps no bound of a rule: neither with another rate nor exploration."""
+    tree, environment = load("kuhn_poker")
+    made = tune(tree, 1000, 4.0)
+    same = simulate(tree, environment, horizon=1000, epsilon=4.0, tuning=dataclasses.replace(made))
+    assert same.regret_bound == made.regret_bound and same.tuning.rule == "sharp"
+    for changes in (
+        {"learning_rate": 1000 * made.learning_rate},
+        {"exploration": made.exploration / 1000},
+        {"regret_bound": 0.0, "slope": 0.0, "learning_rate": made.learning_rate / 2},
+    ):
+        run = simulate(
+            tree, environment, horizon=1000, epsilon=4.0, tuning=dataclasses.replace(made, **changes)
+        )
+        assert run.regret_bound == 1000 and run.tuning.rule == "own"
+        assert np.array_equal(run.tuning.bound(run.trials), run.trials)

@@ -236,3 +236,10 @@ def test_schedule_refuses_other_trees_and_wrong_trials():
     for trials, error in ((-1, ValueError), (11, ValueError), (0.5, TypeError)):
         with pytest.raises(error, match="trials"):
             Schedule([(first, 10)]).action_loss(trials)
+
+
+def test_a_schedule_has_no_more_trials_than_an_integer_counts():
+    _, environment = from_nested([[0.0], [1.0]])
+    with pytest.raises(ValueError, match="entries"):
+        Schedule([(environment, 2**61)] * 9)
+    assert Schedule([(environment, 2**61), (environment, 2**61)]).total == 2**62

@@ -50,6 +50,8 @@ class Server:
 
     Notes
     -----
+    One thread at a time: callers that share a server hold a lock from the draw to the update.
+
     A server never needs to be trusted: a report is private before it is sent, whatever the server does with
     it. The policy, the strategies and anything else made of reports stay as private as these.
 

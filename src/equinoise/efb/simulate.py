@@ -133,7 +133,8 @@ def simulate(
         The same seed gives the same bits, whatever block or executor. None takes randomness from the
         operating system.
     tuning : {"sharp", "paper"} or Tuning
-        See :func:`equinoise.efb.tune`; "ixomd" and "uniform" take none and ignore it.
+        See :func:`equinoise.efb.tune`; "ixomd" and "uniform" take none and ignore it. Of a tuning with
+        parameters of one's own nothing is proven: its bound is one a trial.
     learner : {"dp-efb", "ixomd", "flat-exp3", "uniform"}
         "ixomd" (Kozuno et al., 2021) is not private and needs epsilon=math.inf. "flat-exp3" (Tossou and
         Dimitrakakis, 2017) is exponential weights over all reduced strategies with one noised loss, for

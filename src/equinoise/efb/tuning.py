@@ -139,7 +139,10 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
 
 
 def checked_tuning(tree: GameTree, tuning: object, horizon: int, epsilon: float) -> str | Tuning:
-    """Return a rule's name, or a tuning that fits tree, horizon and epsilon, or raise."""
+    """Return a rule's name, or a tuning that fits tree, horizon and epsilon, or raise.
+
+    For parameters that neither rule gives nothing is proven: their bound is one a trial.
+    """
     if not isinstance(tuning, Tuning):
         return _checks.choice("tuning", tuning, RULES)
     if (tuning.horizon, tuning.epsilon) != (horizon, epsilon):
@@ -147,9 +150,15 @@ def checked_tuning(tree: GameTree, tuning: object, horizon: int, epsilon: float)
             f"tuning must be made for horizon {horizon} and epsilon {epsilon:g}, "
             f"got one for {tuning.horizon} and {tuning.epsilon:g}"
         )
-    _checks.number("tuning.learning_rate", tuning.learning_rate, 0.0)
-    _checks.array("tuning.exploration", tuning.exploration, np.float64, (tree.n_actions,), low=0.0)
-    return tuning
+    rate = _checks.number("tuning.learning_rate", tuning.learning_rate, 0.0)
+    exploration = _checks.array(
+        "tuning.exploration", tuning.exploration, np.float64, (tree.n_actions,), low=0.0
+    )
+    if tuning.rule in RULES:
+        made = tuned(tree, horizon, epsilon, noise_scale(epsilon), tuning.rule)
+        if made.learning_rate == rate and np.array_equal(made.exploration, exploration):
+            return made
+    return Tuning(rate, exploration, float(horizon), "own", horizon, epsilon, 0.0, 1.0)
 
 
 def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:

@@ -104,13 +104,13 @@ def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Env
         infoset_ptr=seal(1 + observations * np.minimum(number, n_inner)),
         leaf_ptr=seal(np.maximum(number - n_inner, 0)),
     )
-    good = np.zeros(1)
+    picks = np.zeros(0)
     first = 0
     for size in sizes:
+        good = np.repeat(picks, observations) if first else np.zeros(1)
         picks = np.repeat(good, actions)
         infosets = np.arange(first, first + size)
         picks[np.arange(size) * actions + infosets % actions] += 1.0
-        good = np.repeat(picks, observations)
         first += size
     probability = np.full(n_infosets, 1.0 / observations)
     probability[0] = 1.0

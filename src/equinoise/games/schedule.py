@@ -15,6 +15,8 @@ from equinoise.games.tree import GameTree, seal
 
 __all__ = ["Schedule"]
 
+_MOST_TRIALS = 2**62  # sums of them are int64
+
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
@@ -53,6 +55,8 @@ class Schedule:
                 raise ValueError(
                     f"entries must share one tree, but that of entries[{i}] differs from the first"
                 )
+        if sum(trials for _, trials in entries) > _MOST_TRIALS:
+            raise ValueError(f"entries must last at most {_MOST_TRIALS} trials together")
         object.__setattr__(self, "entries", entries)
 
     @property
