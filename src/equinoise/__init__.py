@@ -8,6 +8,7 @@ True
 
 * :mod:`~equinoise.games`: a game file or an OpenSpiel name becomes a tree of flat arrays for one learner.
 * :mod:`~equinoise.efb`: locally private learning in such a tree, simulated or one user at a time.
+* :mod:`~equinoise.nvo`: every record of a data set picks its own noise, for a release of one column.
 * :mod:`~equinoise.mechanisms`: noise, for simulation and for people.
 * :mod:`~equinoise.replicates`: one runner for everything that is repeated, on threads or any executor.
 * :mod:`~equinoise.experiments`: what the command ``equinoise`` computes, one file a paper.
@@ -21,11 +22,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equinoise import efb, experiments, games, mechanisms, replicates
+    from equinoise import efb, experiments, games, mechanisms, nvo, replicates
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "efb", "experiments", "games", "mechanisms", "replicates"]
+__all__ = ["__version__", "efb", "experiments", "games", "mechanisms", "nvo", "replicates"]
 
 
 def __getattr__(name: str) -> Any:

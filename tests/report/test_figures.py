@@ -96,3 +96,42 @@ def plt():
         check=False,
     )
     assert (child.stdout.strip(), child.returncode) == (expected, 0), child.stderr
+
+
+def test_a_histogram_and_what_is_released_are_drawn():
+    ax = figures.figure().subplots()
+    histogram, released = np.array([0.2, 0.5, 0.3]), np.array([0.3, 0.4, 0.3])
+    values = np.array([10.0, 20.0, 30.0])
+    series = [("NVO", released), ("Laplace", released[::-1])]
+    assert figures.distributions(ax, histogram, series, values=values, unit="cm") is ax
+    step = next(patch for patch in ax.patches if patch.get_label() == "original")
+    np.testing.assert_array_equal(step.get_data().values, histogram)
+    np.testing.assert_allclose(step.get_data().edges, [5.0, 15.0, 25.0, 35.0])
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert list(lines) == ["NVO", "Laplace"]
+    np.testing.assert_array_equal(lines["NVO"].get_xdata(), values)
+    np.testing.assert_array_equal(lines["NVO"].get_ydata(), released)
+    assert lines["NVO"].get_marker() != lines["Laplace"].get_marker()
+    assert ax.get_xlabel() == "cm"
+    assert ax.get_ylim()[0] == 0.0
+
+
+def test_without_values_the_bins_are_numbered():
+    ax = figures.distributions(figures.figure().subplots(), np.full(4, 0.25), [("one", np.full(4, 0.25))])
+    np.testing.assert_array_equal(ax.get_lines()[0].get_xdata(), [0, 1, 2, 3])
+    assert ax.get_xlabel() == "bin"
+
+
+def test_noise_is_drawn_where_there_are_records():
+    ax = figures.figure().subplots()
+    counts = np.array([[0, 0], [1, 0], [8, 2]])
+    values, scales = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.01])
+    figures.noise_scales(ax, values, scales, counts, [("Laplace", 0.2)], unit="cm")
+    points = ax.collections[0]
+    np.testing.assert_array_equal(points.get_offsets(), [[2.0, 0.5], [3.0, 0.5], [3.0, 0.01]])
+    areas = points.get_sizes()
+    assert areas[1] > areas[2] > areas[0]
+    assert [line.get_label() for line in ax.get_lines()] == ["Laplace"]
+    np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), [0.2, 0.2])
+    assert ax.get_yscale() == "log"
+    assert "cm" in ax.get_ylabel()

@@ -8,7 +8,8 @@ no display, and ``ax=None`` means a new figure of whatever pyplot uses.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["figure", "new_axes", "png", "regret_curve"]
+__all__ = ["distributions", "figure", "new_axes", "noise_scales", "png", "regret_curve"]
 
 
 class _Style(NamedTuple):
@@ -120,14 +121,124 @@ def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Ax
     return ax
 
 
+def distributions(
+    ax: Axes | None,
+    histogram: NDArray[np.float64],
+    series: Sequence[tuple[str, NDArray[np.float64]]],
+    *,
+    values: NDArray[np.float64] | None = None,
+    unit: str = "bin",
+) -> Axes:
+    """Draw a histogram and what is released in its place.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+        Where to draw; a new figure by default.
+    histogram : float64[K]
+        Share of the records in each bin; drawn as a grey area.
+    series : sequence of (str, float64[K])
+        A legend entry and the probability that each bin is released.
+    values : float64[K], optional
+        What the bins stand for, ascending; their numbers by default.
+    unit : str
+        What the values are.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = new_axes(ax)
+    x = (
+        np.arange(len(histogram), dtype=np.float64)
+        if values is None
+        else np.asarray(values, dtype=np.float64)
+    )
+    half = (x[-1] - x[0]) / (len(x) - 1) / 2
+    edges = np.concatenate([x - half, [x[-1] + half]])
+    ax.stairs(histogram, edges, fill=True, color="0.8", label="original")
+    for style, (label, released) in zip(_repeated(), series, strict=False):
+        _line(ax, x, released, style, label, even=True)
+    ax.set_xlabel(unit)
+    ax.set_ylabel("probability")
+    ax.set_ylim(bottom=0.0)
+    ax.grid(True, which="major", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.legend(fontsize="small", frameon=False)
+    return ax
+
+
+def noise_scales(
+    ax: Axes | None,
+    values: NDArray[np.float64],
+    scales: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    lines: Sequence[tuple[str, float]] = (),
+    *,
+    unit: str = "bin",
+) -> Axes:
+    """Draw how much noise records have, by their value.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+        Where to draw; a new figure by default.
+    values : float64[K]
+        What the bins stand for.
+    scales : float64[V]
+        Positive, in the units of the values.
+    counts : int64[K, V]
+        Records of each bin that use each scale: the areas of the points grow with their logarithm.
+    lines : sequence of (str, float)
+        Legend entries and scales to compare with, which all records share.
+    unit : str
+        What the values are.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis of scales is logarithmic.
+    """
+    ax = new_axes(ax)
+    used = np.argwhere(counts)
+    k, v = used[:, 0], used[:, 1]
+    area = 12.0 * (1.0 + np.log2(counts[k, v]))
+    style = STYLES[0]
+    ax.scatter(values[k], scales[v], s=area, color=style.color, alpha=0.7, linewidths=0, label="records")
+    for style, (label, scale) in zip(_repeated(1), lines, strict=False):
+        options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
+        ax.axhline(scale, color=style.color, linewidth=1.2, label=label, **options)
+    ax.set_yscale("log")
+    ax.set_xlabel(unit)
+    ax.set_ylabel(f"noise scale ({unit})")
+    ax.grid(True, which="major", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.legend(fontsize="small", frameon=False)
+    return ax
+
+
+def _repeated(first: int = 0) -> Iterator[_Style]:
+    """Yield the styles again and again, from one of them on."""
+    for i in count(first):
+        yield STYLES[i % len(STYLES)]
+
+
 def _line(
-    ax: Axes, x: NDArray[Any], y: NDArray[Any], style: _Style, label: str, *, proven: bool = False
+    ax: Axes,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    style: _Style,
+    label: str,
+    *,
+    proven: bool = False,
+    even: bool = False,
 ) -> None:
-    """Draw a curve with about nine markers, even on a logarithmic axis; thin and hollow for bounds."""
+    """Draw a curve with about nine markers, evenly on a logarithmic axis, or `even`; hollow for bounds."""
     options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
     if proven:
         options["markerfacecolor"] = "white"
-    shown = np.searchsorted(x, np.geomspace(max(x[0], 1), x[-1], 9)).clip(0, len(x) - 1)
+    places = np.linspace(x[0], x[-1], 9) if even else np.geomspace(max(x[0], 1), x[-1], 9)
+    shown = np.searchsorted(x, places).clip(0, len(x) - 1)
     ax.plot(
         x,
         y,

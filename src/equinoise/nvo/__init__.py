@@ -1,0 +1,12 @@
+"""NVO, the noise variance optimisation game: from a column of numbers to a release with per-record privacy.
+
+``Histogram`` bins the values, ``NoiseGame`` lets every record choose how much noise it wants, and a
+``Profile`` is what they chose, with its privacy checked from the definition.
+"""
+
+from equinoise.nvo.evaluation import Evaluation
+from equinoise.nvo.game import NoiseGame
+from equinoise.nvo.histogram import Histogram
+from equinoise.nvo.profile import Profile
+
+__all__ = ["Evaluation", "Histogram", "NoiseGame", "Profile"]

@@ -1,0 +1,81 @@
+"""Kernels of the noise: masses of truncated Laplace noise on equal bins, and best response over counts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise._elementary import exp
+from equinoise._jit import njit
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_SMALLEST = -690.0  # ln of the smallest mass: what lies below is no outcome at all
+
+
+@njit
+def noise_decay(scales: Floats, out: Floats) -> None:
+    """Fill out float64[V, K] with exp(-d/(K b_v)), the noise at a distance of d bins before it is normalised.
+
+    Below e^-690 it is 0: so far away there is no noise. Sums of masses then never meet the
+    numbers too small to be normal, whose digits are few.
+    """
+    n_scales, n_bins = out.shape
+    for v in range(n_scales):
+        for d in range(n_bins):
+            exponent = -(d / n_bins) / scales[v]
+            out[v, d] = exp(exponent) if exponent > _SMALLEST else 0.0
+
+
+@njit
+def noise_total(decay: Floats, out: Floats) -> None:
+    """Fill out float64[K, V] with the sum of decay float64[V, K] over the distances of bin k from all."""
+    n_scales, n_bins = decay.shape
+    for v in range(n_scales):
+        below = 0.0
+        for k in range(n_bins):
+            below += decay[v, k]
+            out[k, v] = below
+        above = 0.0
+        for k in range(n_bins - 2, -1, -1):
+            above += decay[v, n_bins - 1 - k]
+            out[k, v] += above
+
+
+@njit
+def noise_rows(decay: Floats, total: Floats, first: int, out: Floats) -> None:
+    """Fill out float64[B, V, K] with the masses of the bins from `first` on: decay at |k - x| over total."""
+    n_rows, n_scales, n_bins = out.shape
+    for i in range(n_rows):
+        k = first + i
+        for v in range(n_scales):
+            for x in range(n_bins):
+                out[i, v, x] = decay[v, abs(k - x)] / total[k, v]
+
+
+@njit
+def noise_kernel(midpoints: Floats, scales: Floats, out: Floats) -> None:
+    """Fill out float64[K, V, K] with the masses M[k, v, x] of noise of scale v added to the value of bin k.
+
+    M is proportional to exp(-|x_k - x|/b_v) and adds up to one over x: noise that would leave the range is
+    not added. Masses below e^-690 of the largest are 0.
+
+    Parameters
+    ----------
+    midpoints : float64[K]
+        Normalised, (k + 1/2)/K.
+    scales : float64[V]
+        Normalised.
+    out : float64[K, V, K]
+    """
+    n_bins, n_scales, _ = out.shape
+    for k in range(n_bins):
+        for v in range(n_scales):
+            total = 0.0
+            for x in range(n_bins):
+                exponent = -(abs(k - x) / n_bins) / scales[v]
+                out[k, v, x] = exp(exponent) if exponent > _SMALLEST else 0.0
+                total += out[k, v, x]
+            for x in range(n_bins):
+                out[k, v, x] /= total

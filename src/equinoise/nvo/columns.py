@@ -1,0 +1,282 @@
+"""One column of a CSV file as numbers, or a refusal that says where it is none and what would help."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Column", "read_column"]
+
+_CHUNK = 2**16  # rows that are parsed at a time: of the other columns nothing is kept
+_NAMED = 10  # columns that an error lists
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    name : str
+        As in the header.
+    values : int64[n], uint64[n] or float64[n]
+        Finite. Integers where every entry was written as one.
+    row_of : int64[n]
+        In which row of the file a value is, counted from 1 below the header.
+    n_rows : int
+        Rows of the file; the column is empty in those that were left out.
+    sep : str
+        The character between fields.
+    """
+
+    name: str
+    values: NDArray[Any]
+    row_of: NDArray[np.int64]
+    n_rows: int
+    sep: str
+
+
+def read_column(
+    path: str | os.PathLike[str],
+    column: str | int,
+    *,
+    sep: str = ",",
+    decimal: str = ".",
+    drop_missing: bool = False,
+) -> Column:
+    """Read one column of a CSV file with a header.
+
+    Parameters
+    ----------
+    path : path
+        UTF-8, with or without a byte-order mark.
+    column : str or int
+        Its name in the header; 2020 is the column that is called "2020".
+    sep : str
+        The character between fields; "tab" for a tabulator.
+    decimal : {".", ","}
+        The decimal mark.
+    drop_missing : bool
+        Leave out rows where the column is empty or says NA, NaN or the like. Otherwise such a row is
+        refused.
+
+    Returns
+    -------
+    Column
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind, the file is no such table, or the column is not there or holds
+        something other than finite numbers.
+    OSError
+        When the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("name,height Ada,171 Bo,183".replace(" ", chr(10)))
+    ...     read_column(path, "height").values
+    array([171, 183])
+    """
+    file = _existing(path)
+    mark = _separator(sep, decimal)
+    drop = _checks.flag("drop_missing", drop_missing)
+    names = _header(file, mark)
+    at = _place(file, names, column, mark)
+    numbers, missing = _numbers(file, names, at, mark, decimal)
+    if missing.all():
+        raise ValueError(f"column must hold numbers, got none in {names[at]!r}")
+    if missing.any() and not drop:
+        raise ValueError(
+            f"column must have no missing value, got {int(missing.sum()):,} in the {missing.size:,} rows of "
+            f"{names[at]!r}, the first in row {int(missing.argmax()) + 1}; drop_missing=True leaves them out"
+        )
+    return Column(names[at], numbers, np.flatnonzero(~missing) + 1, missing.size, mark)
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be the path of a CSV file, got {_checks.shown(path)}")
+    file = Path(path)
+    if not file.is_file():
+        found = "a folder" if file.is_dir() else "none there"
+        raise FileNotFoundError(f"path must be an existing CSV file, got {str(file)!r}: {found}")
+    return file
+
+
+def _separator(sep: object, decimal: object) -> str:
+    if not isinstance(sep, str):
+        raise TypeError(f"sep must be one character, got {_checks.shown(sep)}")
+    mark = "\t" if sep in ("tab", "\\t") else sep
+    if len(mark) != 1 or mark in '"\r\n' or mark.isalnum():
+        raise ValueError(f"sep must be one character that is not in numbers, got {_checks.shown(sep)}")
+    if _checks.choice("decimal", decimal, (".", ",")) == mark:
+        raise ValueError(f"decimal must not be the separator of fields, got {decimal!r} for both")
+    return mark
+
+
+def _header(file: Path, mark: str) -> list[str]:
+    import pandas as pd
+
+    with _explained(file, mark):
+        frame = pd.read_csv(
+            file,
+            sep=mark,
+            encoding="utf-8-sig",
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
+            skip_blank_lines=False,
+        )
+    return [str(name) for name in frame.iloc[0]]
+
+
+@contextlib.contextmanager
+def _explained(file: Path, mark: str) -> Iterator[None]:
+    """Turn what pandas says about a file that is no table into one line about `path`."""
+    from pandas.errors import EmptyDataError, ParserError, ParserWarning
+
+    wanted = f"path must be a CSV file in UTF-8 with a header, got {str(file)!r}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ParserWarning)
+            yield
+    except EmptyDataError:
+        raise ValueError(f"{wanted}, which is empty") from None
+    except UnicodeError:
+        raise ValueError(f"{wanted}, which is in another encoding: save it anew as UTF-8") from None
+    except (ParserError, ParserWarning) as error:
+        raise ValueError(f"{wanted}, {_uneven(str(error), mark)}") from None
+
+
+def _uneven(words: str, mark: str) -> str:
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", words)
+    if found:
+        text = f"whose line {found[2]} has {found[3]} fields and not {found[1]}"
+    elif "Length of header" in words:
+        text = "whose rows have more fields than its header"
+    else:
+        return f"which does not parse: {' '.join(words.split())}"
+    if mark == ",":
+        text += "; where a comma is the decimal mark, fields need another separator: sep=';', decimal=','"
+    return text
+
+
+def _place(file: Path, names: list[str], column: object, mark: str) -> int:
+    """Return where the column is in the header, or refuse its name."""
+    if isinstance(column, bool) or not isinstance(column, str | int):
+        raise TypeError(f"column must be a name in the header, got {_checks.shown(column)}")
+    places = [at for at, name in enumerate(names) if name == str(column)]
+    if len(places) == 1:
+        return places[0]
+    if places:
+        raise ValueError(f"column must be named once in the header, got {column!r} {len(places)} times")
+    listed = ", ".join(repr(name) for name in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    raise ValueError(f"column must be one of {listed}, got {column!r}{_other_separator(file, names, mark)}")
+
+
+def _other_separator(file: Path, names: list[str], mark: str) -> str:
+    """Return advice for a header that holds another separator, such as "name;height"."""
+    other = next((sign for sign in ";\t,|" if sign != mark and len(names) == 1 and sign in names[0]), None)
+    if other is None:
+        return ""
+    with file.open(encoding="utf-8-sig", errors="replace") as lines:
+        lines.readline()
+        row = lines.readline(10_000)
+    advice = f"; fields seem to be separated otherwise: sep={'tab' if other == chr(9) else other!r}"
+    return advice + (", decimal=','" if other != "," and re.search(r"\d,\d", row) else "")
+
+
+def _numbers(
+    file: Path, names: list[str], at: int, mark: str, decimal: str
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the numbers that are there, and which rows have none, bool[rows]."""
+    import pandas as pd
+
+    options: dict[str, Any] = {
+        "sep": mark,
+        "decimal": decimal,
+        "encoding": "utf-8-sig",
+        "header": None,
+        "skiprows": 1,
+        "names": range(len(names)),
+        "index_col": False,
+        "dtype": {i: str for i in range(len(names)) if i != at},
+        "dtype_backend": "numpy_nullable",
+        "skip_blank_lines": len(names) > 1,  # in a single column an empty line is a missing value
+        "low_memory": False,
+        "chunksize": _CHUNK,
+    }
+    parts, gaps, row = [], [np.empty(0, dtype=np.bool_)], 0
+    nothing_below = contextlib.suppress(pd.errors.EmptyDataError)
+    with _explained(file, mark), nothing_below, pd.read_csv(file, **options) as chunks:
+        for chunk in chunks:
+            numbers, missing = _chunk(chunk[at], names[at], row)
+            parts += [numbers] if numbers.size else []
+            gaps.append(missing)
+            row += missing.size
+    gap = _without_last_lines(np.concatenate(gaps), len(names))
+    return (np.concatenate(parts) if parts else np.empty(0)), gap
+
+
+def _without_last_lines(missing: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
+    """Leave out empty lines at the end of a file with a single column: they are no rows."""
+    if width > 1 or missing.all():
+        return missing
+    return missing[: missing.size - int(missing[::-1].argmin())]
+
+
+def _chunk(column: pd.Series[Any], name: str, row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the numbers of some rows, and which of these have none; `row` is the number before the first."""
+    import pandas as pd
+
+    missing = column.isna().to_numpy(dtype=np.bool_)
+    there = column[~missing]
+    if there.empty:
+        return np.empty(0, dtype=np.int64), missing
+    if pd.api.types.is_bool_dtype(column.dtype):
+        raise TypeError(f"column must hold numbers, got True and False in {name!r}")
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        read = pd.to_numeric(there, errors="coerce")
+        if read.isna().any():
+            wrong = int(read.isna().to_numpy().argmax())
+            where = row + int(np.flatnonzero(~missing)[wrong]) + 1
+            raise TypeError(
+                f"column must hold numbers, got {_checks.shown(str(there.iloc[wrong]))} in row {where} of "
+                f"{name!r}{_advice(str(there.iloc[wrong]))}"
+            )
+        there = read.astype("float64")
+    numbers = there.to_numpy(dtype={"i": np.int64, "u": np.uint64}.get(there.dtype.kind, np.float64))
+    if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+        wrong = int((~np.isfinite(numbers)).argmax())
+        where = row + int(np.flatnonzero(~missing)[wrong]) + 1
+        raise ValueError(f"column must hold finite numbers, got {numbers[wrong]} in row {where} of {name!r}")
+    return numbers, missing
+
+
+def _advice(text: str) -> str:
+    if _THOUSANDS.fullmatch(text.strip()):
+        return "; write thousands without a comma, or give decimal=',' where it is the decimal mark"
+    if _DECIMAL_COMMA.fullmatch(text.strip()):
+        return "; give decimal=',' where the comma is the decimal mark"
+    return ""

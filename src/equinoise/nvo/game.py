@@ -1,0 +1,336 @@
+"""The noise variance optimisation game: every record chooses the scale of the noise that is added to it."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equinoise import _checks
+from equinoise.nvo import _kernels, dynamics, evaluation
+from equinoise.nvo.evaluation import Evaluation
+from equinoise.nvo.histogram import Histogram
+from equinoise.nvo.profile import Profile
+from equinoise.nvo.scales import chosen_scales, sufficient_scale
+
+__all__ = ["NoiseGame"]
+
+RULES = ("paper", "amplified", "smallest")
+_NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
+_SCALE_DIGITS = 1e-9
+_LARGEST_KERNEL = 2**28  # entries: 2 GiB
+
+
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """Laplace noise on equal bins, as a :class:`equinoise.nvo.evaluation.Kernel` that is never whole.
+
+    The mass M[k, v, x] is decay[v, |k - x|]/total[k, v], decay float64[V, K] and total float64[K, V].
+    """
+
+    decay: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, n_bins: int, scales: NDArray[np.float64]) -> _Noise:
+        decay, total = np.empty((len(scales), n_bins)), np.empty((n_bins, len(scales)))
+        _kernels.noise_decay(scales, decay)
+        _kernels.noise_total(decay, total)
+        return cls(decay, total)
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.total)
+
+    @property
+    def n_scales(self) -> int:
+        return len(self.decay)
+
+    def rows(self, start: int, stop: int) -> NDArray[np.float64]:
+        out = np.empty((stop - start, self.n_scales, self.n_bins))
+        _kernels.noise_rows(self.decay, self.total, start, out)
+        return out
+
+    def column(self, x: int) -> NDArray[np.float64]:
+        return self.decay[:, np.abs(np.arange(self.n_bins) - x)].T / self.total
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseGame:
+    """Every record of a histogram chooses a noise scale; all share one payoff.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        n records in K bins.
+    epsilon : float
+        What every record asks for: positive and finite.
+    scales : {"default", "paper"}, int or float64[V]
+        What there is to choose from. "paper" are 3, 2, 1, 0.33 and 0.2 times sensitivity/epsilon, "default"
+        has 0.001 times it as well, an int asks for so many geometric steps, and an array gives the scales
+        themselves, in normalised units.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Notes
+    -----
+    A record of bin k with scale v gives bin x the mass M[k, v, x], proportional to exp(-|x_k - x|/b_v) and
+    adding up to one over the K bins. A draw from the release is bin x with probability S[x]/n, S the sum
+    over all records. The payoff is the number of records whose removal changes every probability by a factor
+    of at most e^epsilon, plus 1 - KL/ln K, KL the divergence of the release from the histogram.
+
+    References
+    ----------
+    Section 4 of the paper, in counts: S, and so everything else, depends only on how many records of a bin
+    use a scale.
+
+    Examples
+    --------
+    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+    >>> game = NoiseGame(histogram, epsilon=1, scales="paper")
+    >>> profile, uniform = game.best_response(), game.laplace("amplified")
+    >>> profile.certified, uniform.certified, profile.kl < uniform.kl
+    (True, True, True)
+    """
+
+    histogram: Histogram
+    epsilon: float
+    scales: Any = "default"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.histogram, Histogram):
+            raise TypeError(f"histogram must be a Histogram, got {_checks.shown(self.histogram)}")
+        epsilon = _checks.epsilon(self.epsilon, allow_infinite=False)
+        scales = chosen_scales(self.scales, self.histogram.sensitivity, epsilon, self._sufficient(epsilon))
+        scales.flags.writeable = False
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "scales", scales)
+
+    def __repr__(self) -> str:
+        return f"NoiseGame({self.histogram!r}, epsilon={self.epsilon:g}, {len(self.scales)} scales)"
+
+    def _sufficient(self, epsilon: float) -> float:
+        return sufficient_scale(self.histogram.n, self.histogram.n_bins, epsilon)
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.histogram.n
+
+    @cached_property
+    def noise(self) -> _Noise:
+        """The kernel's masses in O(K V) memory."""
+        return _Noise.of(self.histogram.n_bins, self.scales)
+
+    @cached_property
+    def kernel(self) -> NDArray[np.float64]:
+        """Mass M[k, v, x] of noise of scale v added to bin k, at bin x: float64[K, V, K], built on first use.
+
+        Raises
+        ------
+        ValueError
+            When it would take more than 2 GiB.
+        """
+        k, v = self.histogram.n_bins, len(self.scales)
+        if k * v * k > _LARGEST_KERNEL:
+            raise ValueError(
+                f"n_bins must be small enough for a kernel of 2 GiB here, got {k} bins and {v} scales, "
+                f"which take {8 * k * v * k / 2**30:.1f} GiB"
+            )
+        whole = self.noise.rows(0, k)
+        whole.flags.writeable = False
+        return whole
+
+    def evaluate(self, counts: ArrayLike) -> Evaluation:
+        """Evaluate any profile from the definition.
+
+        Parameters
+        ----------
+        counts : int64[K, V]
+            Records of bin k that use scale v; over v they add up to the histogram.
+
+        Returns
+        -------
+        Evaluation
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `counts` do not fit the histogram.
+        """
+        return evaluation.evaluate(self.noise, self.histogram.counts, self._checked(counts), self.epsilon)
+
+    def _checked(self, counts: ArrayLike, name: str = "counts") -> NDArray[np.int64]:
+        shape = (self.histogram.n_bins, len(self.scales))
+        given: NDArray[np.int64] = _checks.array(name, counts, np.int64, shape, low=0)
+        wrong = np.flatnonzero(given.sum(axis=1) != self.histogram.counts)
+        if len(wrong):
+            k = int(wrong[0])
+            raise ValueError(
+                f"{name} must add up to the histogram's {self.histogram.counts[k]} at bin {k}, "
+                f"got {given[k].sum()}"
+            )
+        return given
+
+    def profile(self, counts: ArrayLike, method: str = "given", **found: Any) -> Profile:
+        """Return a profile of this game from its counts, int64[K, V]."""
+        kept = np.array(self._checked(counts))
+        kept.flags.writeable = False
+        return Profile(self, kept, method, **found)
+
+    def best_response(
+        self,
+        seed: int | None = 0,
+        start: str | ArrayLike = "largest",
+        restarts: int = 1,
+        *,
+        max_rounds: int = 10_000,
+        executor: Executor | None = None,
+        progress: bool = False,
+    ) -> Profile:
+        """Let the records in turn take a best option until none wants another.
+
+        Parameters
+        ----------
+        seed : int or None
+            For the order of turns, and for a random start. None takes randomness from the operating system.
+        start : {"largest", "random"} or int64[K, V]
+            "largest" gives every record the largest scale: where that satisfies everybody, so does every
+            profile after it. "random" draws a scale for every record, as in the paper: it may end where some
+            are not satisfied. Or a profile to start from.
+        restarts : int
+            Runs with different orders and starts, of which the best payoff is kept.
+        max_rounds : int
+            Rounds after which a run gives up; its profile says ``converged=False``.
+        executor : concurrent.futures.Executor, optional
+            Where restarts run; threads of this process by default.
+        progress : bool
+            Show a bar on stderr where that is a terminal.
+
+        Returns
+        -------
+        Profile
+            From which no record alone gains more than 1e-12 by another scale.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an argument is of the wrong kind or out of range.
+
+        Notes
+        -----
+        The payoff is a potential, so the dynamics end. The order of turns is drawn once. Up to 65,535 records
+        each take their own turn. Of more, records of one bin and scale take turns in groups, whose order is
+        drawn for every round; of a group so many move together that the first and the last of them would
+        choose the same. Either way the end is where no single record wants to move.
+
+        Examples
+        --------
+        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+        >>> profile = NoiseGame(histogram, epsilon=1).best_response()
+        >>> profile.certified, profile.converged
+        (True, True)
+        """
+        given = self._start(start)
+        found = dynamics.run(
+            self.noise.decay,
+            self.noise.total,
+            self.histogram.counts,
+            self.epsilon,
+            start=given,
+            seed=seed,
+            restarts=_checks.integer("restarts", restarts, 1),
+            max_rounds=_checks.integer("max_rounds", max_rounds, 1),
+            executor=executor,
+            progress=progress,
+        )
+        profiles = (
+            self.profile(run.counts, "best response", seed=seed, rounds=run.rounds, converged=run.converged)
+            for run in found
+        )
+        return max(profiles, key=lambda profile: profile.payoff)
+
+    def _start(self, start: object) -> NDArray[np.int64] | None:
+        """Return the counts that the dynamics start from; None draws them."""
+        if not isinstance(start, str):
+            return self._checked(start, "start")  # type: ignore[arg-type]
+        if _checks.choice("start", start, dynamics.STARTS) == "random":
+            return None
+        counts = np.zeros((self.histogram.n_bins, len(self.scales)), dtype=np.int64)
+        counts[:, int(np.argmax(self.scales))] = self.histogram.counts
+        return counts
+
+    def anneal(self, seed: int | None = 0, **options: Any) -> Profile:
+        """Search by simulated annealing; see :func:`equinoise.nvo.search.anneal`."""
+        from equinoise.nvo.search import anneal
+
+        found = anneal(self.kernel, self.histogram.counts, self.epsilon, seed=seed, **options)
+        return self.profile(found.counts, "annealing", seed=seed)
+
+    def genetic(self, seed: int | None = 0, **options: Any) -> Profile:
+        """Search by a genetic algorithm; see :func:`equinoise.nvo.search.genetic`."""
+        from equinoise.nvo.search import genetic
+
+        found = genetic(self.kernel, self.histogram.counts, self.epsilon, seed=seed, **options)
+        return self.profile(found.counts, "genetic search", seed=seed)
+
+    def lower_bound(self) -> float:
+        """Return a KL that no certified profile goes below; infinite when there is none."""
+        from equinoise.nvo.bound import lower_bound
+
+        return lower_bound(self.kernel, self.histogram.counts, self.epsilon)
+
+    def laplace(self, rule: str = "paper") -> Profile:
+        """Return a profile in which all records use one scale: the Laplace mechanism.
+
+        Parameters
+        ----------
+        rule : {"paper", "amplified", "smallest"}
+            "paper" is sensitivity/epsilon, which takes no account of that one of n records is drawn.
+            "amplified" is the smallest scale that is private for any data of n values in K bins,
+            (1 - 1/K)/ln(1 + n (e^epsilon - 1)). "smallest" is the smallest that is private for these data,
+            found by bisection.
+
+        Returns
+        -------
+        Profile
+            Of a game that has this scale only.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `rule` is none of the three.
+        """
+        _checks.choice("rule", rule, RULES)
+        if rule == "paper":
+            scale = self.histogram.sensitivity / self.epsilon
+        elif rule == "amplified":
+            scale = self._sufficient(self.epsilon)
+        else:
+            scale = self._smallest()
+        game = NoiseGame(self.histogram, self.epsilon, np.array([scale]))
+        return game.profile(self.histogram.counts[:, None], f"Laplace, {rule}")
+
+    def _smallest(self) -> float:
+        """Return the smallest scale that satisfies everybody when all use it, to nine digits."""
+        counts, n_bins = self.histogram.counts, self.histogram.n_bins
+
+        def enough(scale: float) -> bool:
+            noise = _Noise.of(n_bins, np.array([scale]))
+            return dynamics.all_satisfied(noise.decay, noise.total, counts[:, None], self.epsilon)
+
+        low, high = _NO_NOISE / n_bins, self._sufficient(self.epsilon)
+        if low >= high or enough(low):
+            return min(low, high)
+        while high / low > 1.0 + _SCALE_DIGITS:
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return high

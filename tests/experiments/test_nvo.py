@@ -1,0 +1,168 @@
+"""A release of one column: the best of several searches, the same bits, and files that agree with it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from equinoise.experiments.nvo import Parameters, baselines, prepare, release, solve
+from equinoise.nvo import Histogram, NoiseGame
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    rng = np.random.default_rng(11)
+    file = tmp_path_factory.mktemp("data") / "people.csv"
+    values = np.append(np.round(rng.normal(50.0, 6.0, 250), 2), [5.0, 93.5])
+    file.write_text("weight\n" + "\n".join(map(str, values)) + "\n", encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def made(path):
+    parameters = Parameters(
+        path, "weight", epsilon=1.0, bounds=(0.0, 120.0), bins=31, rows=40, seed=2, search="best-response"
+    )
+    return release(*prepare(parameters), parameters)
+
+
+def test_it_is_the_profile_that_the_game_finds(made):
+    column, histogram = prepare(made.parameters)
+    assert column.values.dtype == np.float64
+    assert histogram.bounds == (0.0, 120.0)
+    alone = NoiseGame(histogram, 1.0).best_response(seed=2)
+    np.testing.assert_array_equal(made.profile.counts, alone.counts)
+    np.testing.assert_array_equal(made.sample, alone.sample(40, 2))
+    assert made.lower_bound == alone.game.lower_bound()
+    assert made.certificate["rows"] == 40
+    assert made.certificate["seed"] == 2
+    assert made.certificate["method"] == alone.method == "best response"
+
+
+def test_the_table_is_of_nvo_and_three_laplace_mechanisms(made):
+    rows = made.rows()
+    assert [row["mechanism"] for row in rows] == [
+        "NVO",
+        "Laplace, paper",
+        "Laplace, amplified",
+        "Laplace, smallest",
+    ]
+    assert rows[0]["kl"] == made.profile.kl
+    assert rows[0]["gap"] == made.profile.kl - made.lower_bound
+    assert rows[1]["gap"] is None
+    paper, amplified, smallest = made.others.values()
+    game = made.profile.game
+    assert paper.game.scales[0] == pytest.approx(game.histogram.sensitivity)
+    assert amplified.certified
+    assert smallest.certified
+    assert smallest.game.scales[0] <= amplified.game.scales[0]
+    assert smallest.realised_epsilon <= 1.0
+
+
+def test_files_agree_with_the_release(made):
+    files = made.files()
+    assert set(files) == {
+        "sample.csv",
+        "certificate.json",
+        "private/scales.csv",
+        "private/distribution.png",
+        "private/noise.png",
+        "private/run.json",
+    }
+    table = list(csv.reader(io.StringIO(files["sample.csv"].decode())))
+    assert table[0] == ["weight"]
+    np.testing.assert_array_equal([float(row[0]) for row in table[1:]], made.sample)
+    assert json.loads(files["certificate.json"]) == made.certificate
+    scales = list(csv.DictReader(io.StringIO(files["private/scales.csv"].decode())))
+    start, stop = made.profile.game.histogram.range
+    np.testing.assert_allclose(
+        [float(row["scale"]) for row in scales], made.profile.scale_of * (stop - start), rtol=1e-12
+    )
+    np.testing.assert_array_equal([float(row["value"]) for row in scales], made.column.values)
+    document = json.loads(files["private/run.json"])
+    assert document["table"][0]["kl"] == made.profile.kl
+    assert document["parameters"]["bounds"] == [0.0, 120.0]
+
+
+def test_nothing_of_single_records_is_in_what_is_for_others(made):
+    # values of the data are no midpoints of bins, so none of them may come out
+    public = made.files()["sample.csv"].decode().split()[1:]
+    assert not {float(text) for text in public} & set(made.column.values.tolist())
+    assert "scales.csv" not in made.files()["certificate.json"].decode()
+
+
+def test_the_best_of_several_searches_is_taken(made):
+    histogram = made.profile.game.histogram
+    each = [solve(histogram, 1.0, search="best-response", seed=seed) for seed in range(4)]
+    best = solve(histogram, 1.0, search="best-response", restarts=4)
+    assert best.kl == min(profile.kl for profile in each)
+    assert best.seed == int(np.argmin([profile.kl for profile in each]))
+    with ThreadPoolExecutor(2) as pool:
+        again = solve(histogram, 1.0, search="best-response", restarts=4, executor=pool)
+    np.testing.assert_array_equal(best.counts, again.counts)
+
+
+@pytest.mark.slow
+def test_searches_run_in_other_processes(made):
+    histogram = made.profile.game.histogram
+    with ProcessPoolExecutor(1) as pool:
+        there = solve(histogram, 1.0, search="best-response", restarts=2, executor=pool)
+    here = solve(histogram, 1.0, search="best-response", restarts=2)
+    np.testing.assert_array_equal(there.counts, here.counts)
+
+
+def test_a_total_is_kept(path):
+    parameters = Parameters(
+        path, "weight", total_epsilon=0.8, bounds=(0.0, 120.0), bins=31, rows=20, search="best-response"
+    )
+    made = release(*prepare(parameters), parameters)
+    assert made.sample is not None
+    assert made.certificate["composed"]["epsilon"] <= 0.8
+    assert made.profile.game.epsilon < 0.8
+
+
+def test_there_is_no_sample_where_somebody_is_not_satisfied(path):
+    parameters = Parameters(
+        path, "weight", epsilon=0.5, bounds=(0.0, 120.0), scales=(0.01,), search="best-response"
+    )
+    made = release(*prepare(parameters), parameters)
+    assert made.sample is None
+    assert made.profile.n_satisfied < 252
+    failing = made.failing()
+    assert sum(row["records"] for row in failing) == 252 - made.profile.n_satisfied
+    assert [row["epsilon"] for row in failing] == sorted((row["epsilon"] for row in failing), reverse=True)
+    assert all(row["epsilon"] > 0.5 for row in failing)
+    assert made.profile.game.scales[0] * (made.profile.game.histogram.range[1] * 2 - 120) == pytest.approx(
+        0.01
+    )
+    assert made.document()["released"] is False
+
+
+def test_baselines_have_three_scales():
+    histogram = Histogram.from_values([1, 2, 2, 3, 9], 21)
+    assert list(baselines(histogram, 1.0)) == ["Laplace, paper", "Laplace, amplified", "Laplace, smallest"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"epsilon": None}, ValueError, "epsilon must be given, or else total_epsilon"),
+        ({"total_epsilon": 1.0}, ValueError, "epsilon must be given, or else total_epsilon, and not both"),
+        ({"epsilon": math.inf}, ValueError, "epsilon must be finite"),
+        ({"epsilon": "1"}, TypeError, "epsilon must"),
+        ({"epsilon": None, "total_epsilon": -1.0}, ValueError, "total_epsilon must"),
+        ({"search": "luck"}, ValueError, "search must"),
+        ({"restarts": 0}, ValueError, "restarts must"),
+        ({"rows": 0}, ValueError, "rows must"),
+        ({"seed": -1}, ValueError, "seed must"),
+    ],
+)
+def test_wrong_parameters(changes, error, words):
+    with pytest.raises(error, match=words):
+        Parameters(**{"path": "a.csv", "column": "a", "epsilon": 1.0} | changes)

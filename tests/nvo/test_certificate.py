@@ -1,0 +1,136 @@
+"""The certificate: figures that agree with the profile, four limits in sentences, and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import equinoise
+from equinoise.nvo import Histogram, NoiseGame
+from equinoise.nvo.certificate import certificate, limits, promise
+from equinoise.nvo.composition import compose
+
+
+def make(bounds=(140, 200), scale=0.6, epsilon=1.0):
+    values = [150, 160, 160, 170, 171, 172, 180, 190]
+    histogram = Histogram.from_values(values, 21, bounds=bounds)
+    game = NoiseGame(histogram, epsilon, np.array([scale, 0.3]))
+    counts = np.zeros((21, 2), dtype=np.int64)
+    counts[:, 0] = histogram.counts
+    return game.profile(counts, "by hand")
+
+
+def test_its_figures_are_the_profile_s():
+    profile = make()
+    assert profile.certified
+    found = certificate(profile, rows=5)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert (found["n"], found["bins"], found["scales"], found["epsilon"]) == (8, 21, 2, 1.0)
+    assert (found["certified"], found["satisfied"], found["method"]) == (True, 8, "by hand")
+    assert found["realised_epsilon"] == {
+        "removal": profile.realised_epsilon,
+        "addition": profile.realised_epsilon_addition,
+    }
+    assert 0 < found["realised_epsilon"]["addition"] < found["realised_epsilon"]["removal"] <= 1.0
+    total = compose(profile.game.noise, profile.counts, profile.evaluation, 5)
+    assert found["composed"] == {
+        "rows": 5,
+        "delta": 1e-5,
+        "removal": total.removal,
+        "addition": total.addition,
+        "epsilon": max(total.removal, total.addition),
+        "median": total.median,
+        "method": total.method,
+    }
+    assert found["bounds"] == {"low": 140.0, "high": 200.0, "source": "public"}
+    assert found["range"] == list(profile.game.histogram.range)
+    assert found["versions"]["equinoise"] == equinoise.__version__
+    assert set(found["versions"]) == {"equinoise", "numpy", "numba", "python"}
+
+
+def test_as_many_rows_as_records_and_the_system_s_randomness_by_default():
+    found = make().certificate()
+    assert found["rows"] == found["composed"]["rows"] == 8
+    assert found["seed"] == found["sampling"] == "operating system"
+    assert not any("seed" in sentence for sentence in found["warnings"])
+
+
+def test_a_seed_is_named_and_called_not_private():
+    found = certificate(make(), seed=0)
+    assert found["seed"] == 0
+    assert found["sampling"] == "seeded: not private"
+    assert any("seed 0 and is not private" in sentence for sentence in found["warnings"])
+
+
+def test_there_are_four_limits_with_this_release_s_figures():
+    profile = make()
+    found = certificate(profile, rows=5)
+    frozen, bounds, draws, relations = found["limits"]
+    assert "without one record" in frozen
+    assert "secret" in frozen
+    assert "140 to 200 count as public" in bounds
+    assert "All 5 rows together" in draws
+    assert f"{found['composed']['epsilon']:.3g}" in draws
+    assert "1e-05" in draws
+    assert f"{profile.realised_epsilon:.3g}" in relations
+    assert f"{profile.realised_epsilon_addition:.3g}" in relations
+    assert all("\n" not in sentence and sentence.endswith(".") for sentence in found["limits"])
+
+
+def test_bounds_from_the_data_are_marked():
+    found = certificate(make(bounds=None, scale=2.0))
+    assert found["bounds"] == {"low": 150.0, "high": 190.0, "source": "the data's own"}
+    assert "150 and 190" in found["limits"][1]
+    assert "Give bounds" in found["limits"][1]
+    assert any("bounds" in sentence for sentence in found["warnings"])
+    assert not any("bounds" in sentence for sentence in certificate(make())["warnings"])
+
+
+def test_what_is_not_certified_promises_nothing():
+    profile = make(scale=1e-6)
+    found = certificate(profile)
+    assert not found["certified"]
+    assert found["promise"].startswith("Nothing is promised: 3 of 8 records")
+    assert found["realised_epsilon"]["removal"] == "inf"
+    assert json.dumps(found, allow_nan=False)
+
+
+def test_the_promise_is_in_figures():
+    words = promise(make(epsilon=1.5))
+    assert "Each of the 8 records" in words
+    assert "e^1.5 = 4.48 times" in words
+    assert "e^800 times" in promise(make(epsilon=800.0, scale=0.5))
+
+
+def test_without_the_accountant_there_is_a_looser_bound(monkeypatch):
+    profile = make()
+    close = certificate(profile)
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
+    loose = certificate(profile)
+    assert loose["composed"]["method"] == "Rényi divergence"
+    assert loose["composed"]["epsilon"] >= close["composed"]["epsilon"]
+    assert math.isfinite(loose["composed"]["epsilon"])
+
+
+def test_limits_are_there_for_others_too():
+    profile = make()
+    total = compose(profile.game.noise, profile.counts, profile.evaluation, 3)
+    assert len(limits(profile, total)) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"rows": 0}, ValueError, "rows must"),
+        ({"rows": 2.5}, TypeError, "rows must"),
+        ({"seed": -1}, ValueError, "seed must"),
+        ({"delta": 0.0}, ValueError, "delta must"),
+    ],
+)
+def test_wrong_arguments(options, error, words):
+    with pytest.raises(error, match=words):
+        certificate(make(), **options)

@@ -1,0 +1,156 @@
+"""Reading a column: what is a number, which rows have none, and refusals that say what would help."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from equinoise.nvo import columns
+from equinoise.nvo.columns import read_column
+
+
+@pytest.fixture
+def read(tmp_path):
+    def from_text(text, column="a", **options):
+        path = tmp_path / "people.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_column(path, column, **options)
+
+    return from_text
+
+
+GOOD = [
+    ("a,b\n1,x\n2,y\n", {}, np.int64, [1, 2]),
+    ("b,a\nx,1\ny,-2\n", {}, np.int64, [1, -2]),
+    ("a\n1\n2.5\n1e3\n", {}, np.float64, [1.0, 2.5, 1000.0]),
+    ("a\n1.0\n2.0\n", {}, np.float64, [1.0, 2.0]),
+    ("a\n0.1\n0.30000000000000004\n", {}, np.float64, [0.1, 0.30000000000000004]),
+    ("a\n18446744073709551615\n2\n", {}, np.uint64, [2**64 - 1, 2]),
+    ("a\n99999999999999999999\n2\n", {}, np.float64, [1e20, 2.0]),
+    ("\ufeffa,b\n1,2\n3,4\n", {}, np.int64, [1, 3]),
+    ('"a","b"\r\n"1","2"\r\n"3","4"\r\n', {}, np.int64, [1, 3]),
+    ('"b","a"\n"one,\ntwo",1\nthree,2\n', {}, np.int64, [1, 2]),
+    ("2020,2021\n1,2\n3,4\n", {"column": 2021}, np.int64, [2, 4]),
+    ("2020,2021\n1,2\n3,4\n", {"column": "2020"}, np.int64, [1, 3]),
+    ("a;b\n1,5;2\n2,5;3\n", {"sep": ";", "decimal": ","}, np.float64, [1.5, 2.5]),
+    ("a\tb\n1\t2\n3\t4\n", {"sep": "tab"}, np.int64, [1, 3]),
+    ("a\tb\n1\t2\n3\t4\n", {"sep": "\t"}, np.int64, [1, 3]),
+    ("a,b\n1,2\n\n3,4\n\n", {}, np.int64, [1, 3]),
+    ("a\n1\n3\n\n\n", {}, np.int64, [1, 3]),
+    ("a,b\n1\n3\n", {}, np.int64, [1, 3]),
+    ("a\n 1\n 2 \n", {}, np.int64, [1, 2]),
+    ("größe\n1\n2\n", {"column": "größe"}, np.int64, [1, 2]),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "dtype", "values"), GOOD)
+def test_numbers(read, text, options, dtype, values):
+    found = read(text, **options)
+    assert found.values.dtype == dtype
+    assert found.values.tolist() == values
+    assert found.name == str(options.get("column", "a"))
+    assert found.row_of.tolist() == [1, 2, 3][: len(values)]
+    assert found.n_rows == len(values)
+
+
+def test_a_compressed_file_is_read(tmp_path):
+    path = tmp_path / "people.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n3,4\n"))
+    assert read_column(path, "b").values.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "n_rows", "rows", "values"),
+    [
+        ("a,b\n1,2\n,3\n5,6\n", 3, [1, 3], [1, 5]),
+        ("a,b\n1,2\nNA,3\nnan,6\n7,8\n", 4, [1, 4], [1, 7]),
+        ("a\n1\n\n3\n\n", 3, [1, 3], [1, 3]),
+        ('a\n1\n""\n3\n', 3, [1, 3], [1, 3]),
+        ("b,a\n1,2\n3\n4,5\n", 3, [1, 3], [2, 5]),
+    ],
+)
+def test_missing_values_are_refused_or_left_out(read, text, n_rows, rows, values):
+    with pytest.raises(ValueError, match=r"column must have no missing value, .*'a', .*drop_missing=True"):
+        read(text)
+    found = read(text, drop_missing=True)
+    assert found.values.dtype == np.int64  # a gap does not make floats of integers
+    assert (found.n_rows, found.row_of.tolist(), found.values.tolist()) == (n_rows, rows, values)
+
+
+BAD = [
+    ("a\n1\nx\n2\n", {}, TypeError, "column must hold numbers, got 'x' in row 2 of 'a'"),
+    ('a\n"1,234"\n2\n', {}, TypeError, "got '1,234' in row 1 of 'a'; write thousands without a comma"),
+    ('a\n3\n"1,5"\n', {}, TypeError, "got '1,5' in row 2 of 'a'; give decimal=','"),
+    ("a;b\n1,5;2\n", {"sep": ";"}, TypeError, "got '1,5' in row 1 of 'a'; give decimal=','"),
+    ("a\n1_000\n2\n", {}, TypeError, "got '1_000' in row 1"),
+    ("a\n0x10\n2\n", {}, TypeError, "got '0x10' in row 1"),
+    ("a\n2020-01-01\n", {}, TypeError, "got '2020-01-01' in row 1"),
+    ("a\n1\n\nx\n", {"drop_missing": True}, TypeError, "got 'x' in row 3"),
+    ("a\nTrue\nFalse\n", {}, TypeError, "column must hold numbers, got True and False in 'a'"),
+    ("a\n1\ninf\n", {}, ValueError, "column must hold finite numbers, got inf in row 2 of 'a'"),
+    ("a,b\n,1\n-inf,2\n", {"drop_missing": True}, ValueError, "got -inf in row 2"),
+    ("a\n1e400\n1\n", {}, ValueError, "got inf in row 1"),
+    ("", {}, ValueError, "path must be a CSV file in UTF-8 with a header, got .*which is empty"),
+    ("\n", {}, ValueError, "which is empty"),
+    ("a\n", {}, ValueError, "column must hold numbers, got none in 'a'"),
+    ("a\n\n\n", {}, ValueError, "column must hold numbers, got none in 'a'"),
+    ("a,b\n,\nNA,\n", {"drop_missing": True}, ValueError, "column must hold numbers, got none in 'a'"),
+    ("b,c\n1,2\n", {}, ValueError, "column must be one of 'b', 'c', got 'a'$"),
+    (",".join("bcdefghijklm") + "\n", {}, ValueError, "'k', ..., got 'a'"),
+    (" a\n1\n", {}, ValueError, "column must be one of ' a', got 'a'"),
+    ("a,a\n1,2\n", {}, ValueError, "column must be named once in the header, got 'a' 2 times"),
+    ("a;b\n1,5;2\n", {}, ValueError, "got 'a'; fields seem to be separated otherwise: sep=';', decimal=','$"),
+    ("a;b\n1;2\n", {}, ValueError, "separated otherwise: sep=';'$"),
+    ("a\tb\n1\t2\n", {}, ValueError, "separated otherwise: sep='tab'$"),
+    ("a,b\n1,2\n", {"sep": ";"}, ValueError, "separated otherwise: sep=','$"),
+    ("a\n1,5\n2,5\n", {}, ValueError, "whose rows have more fields than its header; .*sep=';', decimal=','$"),
+    ("a,b\n1,2\n1,2,3\n", {}, ValueError, "whose line 3 has 3 fields and not 2; where a comma"),
+    ("a;b\n1;2\n1;2;3\n", {"sep": ";"}, ValueError, "whose line 3 has 3 fields and not 2$"),
+    ('a\n1\n"2\n', {}, ValueError, "which does not parse: .*row 2$"),
+    ("a\n\xe9\n".encode("latin-1"), {}, ValueError, "which is in another encoding: save it anew as UTF-8"),
+    ("a\n1\n".encode("utf-16"), {}, ValueError, "another encoding"),
+    ("a\n1\n", {"column": 1.5}, TypeError, "column must be a name in the header, got 1.5"),
+    ("a\n1\n", {"column": True}, TypeError, "column must be a name in the header, got True"),
+    ("a\n1\n", {"sep": ";;"}, ValueError, "sep must be one character that is not in numbers, got ';;'"),
+    ("a\n1\n", {"sep": "1"}, ValueError, "sep must be one character"),
+    ("a\n1\n", {"sep": None}, TypeError, "sep must be one character, got None"),
+    ("a\n1\n", {"decimal": ","}, ValueError, "decimal must not be the separator of fields"),
+    ("a\n1\n", {"decimal": "x"}, ValueError, "decimal must be one of"),
+    ("a\n1\n", {"drop_missing": 1}, TypeError, "drop_missing must be True or False"),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "error", "words"), BAD)
+def test_refusals(read, text, options, error, words):
+    with pytest.raises(error, match=words) as caught:
+        read(text, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"path must be an existing CSV file, got .*none there"):
+        read_column(tmp_path / "no.csv", "a")
+    with pytest.raises(FileNotFoundError, match=r"path must be an existing CSV file, got .*a folder"):
+        read_column(tmp_path, "a")
+    with pytest.raises(TypeError, match="path must be the path of a CSV file, got 3"):
+        read_column(3, "a")
+
+
+def test_a_long_file_is_read_in_parts(read, monkeypatch):
+    monkeypatch.setattr(columns, "_CHUNK", 4)
+    numbers = [str(i) for i in range(11)]
+    assert read("a\n" + "\n".join(numbers) + "\n").values.tolist() == list(range(11))
+    numbers[9] = "9.5"
+    found = read("a\n" + "\n".join(numbers) + "\n")
+    assert found.values.dtype == np.float64
+    assert found.values[9] == 9.5
+    numbers[5:8] = ["", "", ""]
+    found = read("a\n" + "\n".join(numbers) + "\n\n\n", drop_missing=True)
+    assert found.row_of.tolist() == [1, 2, 3, 4, 5, 9, 10, 11]
+    numbers[10] = "x"
+    with pytest.raises(TypeError, match="got 'x' in row 11"):
+        read("a\n" + "\n".join(numbers) + "\n", drop_missing=True)
+    with pytest.raises(ValueError, match="line 9 has 2 fields and not 1"):
+        read("a\n" + "\n".join(["1"] * 7 + ["1,2"]) + "\n")

@@ -1,0 +1,202 @@
+"""Binning: against the formula, at the edges of bins, and everything that is no column of numbers."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import naive_nvo
+
+from equinoise.nvo import Histogram
+
+numbers = st.floats(-1e9, 1e9, allow_nan=False) | st.integers(-(10**6), 10**6)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(numbers, min_size=2, max_size=30),
+    st.integers(2, 200),
+    st.floats(0.51, 0.999),
+    st.floats(0.05, 50.0),
+)
+def test_bins_and_sensitivity_follow_the_formula(values, n_bins, percentile, range_epsilon):
+    low, high = float(min(values)), float(max(values))
+    if high - low < 1e-6 * max(abs(low), abs(high), 1e-300):
+        return  # the formula itself loses its digits there
+    histogram = Histogram.from_values(values, n_bins, percentile=percentile, range_epsilon=range_epsilon)
+    for value, k in zip(values, histogram.bin_of, strict=True):
+        where = naive_nvo.place(value, n_bins, low, high, percentile, range_epsilon)
+        assert k - 1e-6 <= where <= k + 1 + 1e-6
+    start, stop = histogram.range
+    margin = (high - low) / range_epsilon * abs(math.log(2 - 2 * percentile))
+    assert (start, stop) == pytest.approx((low - margin, high + margin), rel=1e-9, abs=1e-9 * (high - low))
+    assert histogram.sensitivity == pytest.approx((high - low) / (stop - start))
+    assert (histogram.counts == np.bincount(histogram.bin_of, minlength=n_bins)).all()
+    assert histogram.n == len(values) == histogram.counts.sum()
+    assert histogram.bounds == (low, high) and not histogram.bounds_given
+    np.testing.assert_allclose(histogram.midpoints, [(k + 0.5) / n_bins for k in range(n_bins)])
+
+
+@settings(deadline=None)
+@given(st.lists(numbers, min_size=2, max_size=20).filter(lambda v: max(v) - min(v) > 1e-3))
+def test_midpoints_in_units_lie_half_a_bin_from_the_values_at_most(values):
+    histogram = Histogram.from_values(values, 50)
+    units = histogram.to_units(histogram.bin_of)
+    width = (histogram.range[1] - histogram.range[0]) / 50
+    rounding = 0.5 if histogram.integers else 1e-9 * max(1.0, *map(abs, histogram.range))
+    assert (np.abs(units - np.array(values)) <= width / 2 * (1 + 1e-6) + rounding).all()
+
+
+def test_the_heights_of_the_paper_leave_this_much_room():
+    histogram = Histogram.from_values([160.0, 231.0])
+    assert histogram.sensitivity == pytest.approx(1 / (1 + 2 * math.log(5)))
+    assert histogram.n_bins == 101
+
+
+def test_ten_tenths_are_one():
+    tenths = sum([0.1] * 10)  # 0.9999999999999999
+    assert tenths < 1.0
+    histogram = Histogram.from_values([0.0, tenths, 1.0, 2.0], 4, bounds=(0.0, 2.0), range_epsilon=1e15)
+    assert histogram.bin_of.tolist() == [0, 2, 2, 3]
+    thirds = Histogram.from_values([0.1 * 3, 0.0], bounds=(0.0, 0.3))  # 0.30000000000000004 is not outside
+    assert thirds.n == 2
+
+
+def test_values_on_every_edge_fall_into_the_bin_that_begins_there():
+    n_bins = 97
+    values = [float(Fraction(k, n_bins)) for k in range(n_bins + 1)]
+    histogram = Histogram.from_values(values, n_bins, range_epsilon=1e15)
+    assert histogram.bin_of.tolist() == [*range(n_bins), n_bins - 1]
+
+
+def test_integers_come_back_as_integers():
+    values = np.array([150, 171, 171, 193], dtype=np.int16)
+    for given_values in (values, values.tolist(), pd.Series(values), pd.Series(values.astype(np.uint64))):
+        histogram = Histogram.from_values(given_values)
+        units = histogram.to_units(np.arange(101))
+        assert histogram.integers and units.dtype == np.int64
+        start, stop = histogram.range
+        np.testing.assert_allclose(units, start + (np.arange(101) + 0.5) / 101 * (stop - start), atol=0.5)
+    assert Histogram.from_values([150.0, 171.0]).to_units(3).dtype == np.float64
+
+
+def test_pandas_columns_are_taken():
+    plain = Histogram.from_values([1.0, 2.0, 4.0])
+    for column in (
+        pd.Series([1, 2, 4]),
+        pd.Series([1, 2, 4], dtype="Int64"),
+        pd.Series([1.0, 2, 4], index=[7, 7, 3]),
+    ):
+        assert Histogram.from_values(column).bin_of.tolist() == plain.bin_of.tolist()
+    assert Histogram.from_values(pd.Series([1, 2, 4], dtype="Int64")).integers
+
+
+def test_bounds_take_the_place_of_the_values_own():
+    histogram = Histogram.from_values([3.0, 5.0], 11, bounds=(0.0, 10.0))
+    same = Histogram.from_values([0.0, 3.0, 5.0, 10.0], 11)
+    assert histogram.bin_of.tolist() == same.bin_of[1:3].tolist()
+    assert histogram.range == same.range and histogram.bounds == (0.0, 10.0) and histogram.bounds_given
+    constant = Histogram.from_values([7, 7, 7], 11, bounds=[0, 10])
+    assert constant.counts.max() == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "words"),
+    [
+        ([1.0, math.nan], ValueError, "values must be finite, got nan at index 1"),
+        ([1.0, -math.inf], ValueError, "values must be finite, got -inf at index 1"),
+        ([1, None], ValueError, "values must have none missing, got None at index 1"),
+        (pd.Series([1, None], dtype="Int64"), ValueError, "values must .* at index 1"),
+        (pd.Series([1.5, None], dtype="Float64"), ValueError, "values must .* at index 1"),
+        (np.ma.array([1, 2, 3], mask=[0, 0, 1]), ValueError, "values must have none missing.* at index 2"),
+        (["1", "2"], TypeError, "values must be an array of numbers, got text such as '1'"),
+        (
+            pd.Series(["1,234", "5"]),
+            TypeError,
+            "values must be an array of numbers, got objects such as '1,234'",
+        ),
+        ([True, False], TypeError, "values must be an array of numbers, got dtype bool"),
+        (pd.Series([True, False], dtype="boolean"), TypeError, "values must be .* got dtype bool"),
+        ([1, 2 + 1j], TypeError, "values must be .* got dtype complex128"),
+        (np.array([1, 2], dtype="m8[s]"), TypeError, "values must be .* got dtype timedelta64"),
+        (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"])), TypeError, "values must be .* datetime"),
+        ([Decimal(1), Decimal(2)], TypeError, "values must be .* got objects such as Decimal"),
+        ([1, 10**30], TypeError, "values must be .* got objects such as 1"),
+        ([[1, 2], [3]], TypeError, "values must be .* ragged"),
+        ([[1.0, 2.0]], ValueError, r"values must have shape \(any\), got \(1, 2\)"),
+        (5.0, ValueError, r"values must have shape \(any\), got \(\)"),
+        (None, ValueError, "values must have shape"),
+        ([], ValueError, "values must be at least 2 numbers, got none"),
+        ([4.0], ValueError, "values must be at least 2"),
+        ([4.0, 4.0], ValueError, "values must differ where bounds are not given, got 4.0 only"),
+        ([-1e308, 1e308], ValueError, "values must span a finite range"),
+    ],
+)
+def test_what_is_no_column_of_numbers_is_refused(values, error, words):
+    with pytest.raises(error, match=words):
+        Histogram.from_values(values)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [(1, 1), (5, 1), (0, math.inf), (math.nan, 9), (0, 2), (2, 9), "09", 5, (0, "9"), (True, 9), (0, 1, 2)],
+)
+def test_wrong_bounds_are_refused(bounds):
+    with pytest.raises((TypeError, ValueError), match="bounds must"):
+        Histogram.from_values([1.0, 3.0], bounds=bounds)
+
+
+def test_one_value_is_refused_even_with_bounds():
+    with pytest.raises(ValueError, match="values must be at least 2"):
+        Histogram.from_values([1.0], bounds=(0.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *(("n_bins", n) for n in (1, 0, -5, 2.0, "9", True, 10**6 + 1, None)),
+        *(("percentile", p) for p in (0.5, 1.0, 0.2, math.nan, "0.9", True)),
+        *(("range_epsilon", e) for e in (0, -1.0, math.nan, math.inf, "1", True, 1e-320)),
+    ],
+)
+def test_wrong_options_are_refused(name, wrong):
+    with pytest.raises((TypeError, ValueError), match=f"{name} must"):
+        Histogram.from_values([1.0, 3.0], **{name: wrong})
+
+
+@pytest.mark.parametrize("wrong", [-1, 101, 1.0, [0, 101], "0", [[True]]])
+def test_bins_outside_are_refused(wrong):
+    with pytest.raises((TypeError, ValueError), match="bins must"):
+        Histogram.from_values([1.0, 3.0]).to_units(wrong)
+
+
+def test_arrays_are_read_only():
+    histogram = Histogram.from_values([1.0, 3.0])
+    for array in (histogram.counts, histogram.bin_of, histogram.midpoints, histogram.pmf):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-5, 1e5, 1e300])
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_bins_do_not_depend_on_units(scale, shift):
+    values = np.random.default_rng(1).normal(size=50)
+    plain = Histogram.from_values(values)
+    moved = Histogram.from_values((values + shift) * scale)
+    assert (moved.bin_of == plain.bin_of).all()
+
+
+def test_ten_million_values():
+    values = np.random.default_rng(2).normal(size=10**7)
+    histogram = Histogram.from_values(values)
+    assert histogram.counts.sum() == 10**7
+    some = slice(0, 10**7, 99991)
+    low, high = values.min(), values.max()
+    places = [naive_nvo.place(v, 101, low, high) for v in values[some]]
+    assert (np.floor(places) == histogram.bin_of[some]).all()

@@ -1,0 +1,583 @@
+"""Searches over counts: every profile of tiny games is the truth, in exact fractions."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import naive_profiles as naive
+
+from equinoise._random import stream_key
+from equinoise.nvo import _anneal_kernels, _evaluation_kernels, _search_kernels, enumeration, search
+from equinoise.nvo import _enumeration_kernels as kernels
+from equinoise.nvo._ratios import ratio_limits
+from equinoise.nvo._table import Table
+from equinoise.nvo.bound import lower_bound
+from equinoise.nvo.search import Found, anneal, exhaustive, genetic
+
+COMPILED = not numba.config.DISABLE_JIT
+STEPS = 10_000 if COMPILED else 60
+SHARED = Path(os.environ.get("EQUINOISE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
+HEIGHTS = SHARED / "data" / "nba_height_weight.csv"
+EPSILONS = [0.1, 0.3, 1.0, 2.0, 4.0, 8.0]
+
+
+def a_game(seed, max_bins=5, max_players=6):
+    """A random game that can be enumerated; small epsilons, where both limits matter, among them."""
+    rng = np.random.default_rng([31, seed])
+    n_bins, n_scales = int(rng.integers(2, max_bins + 1)), int(rng.integers(2, 4))
+    n = int(rng.integers(2, max_players + 1))
+    scales = np.exp(rng.uniform(np.log(0.01), np.log(3.0), n_scales))
+    epsilon = float(np.exp(rng.uniform(np.log(0.05), np.log(4.0))))
+    counts = np.bincount(rng.integers(0, n_bins, n), minlength=n_bins)
+    return np.array(naive.kernel(n_bins, scales)), counts, epsilon
+
+
+def heights(epsilon, multiples=(3, 2, 1, 0.33, 0.2, 0.001)):
+    """Kernel and histogram of the heights, the range as in the paper for epsilon 1."""
+    if not HEIGHTS.exists():
+        pytest.skip(f"{HEIGHTS} is not here")
+    with HEIGHTS.open() as file:
+        values = np.array([float(row["height_cm"]) for row in csv.DictReader(file)])
+    margin = np.ptp(values) * abs(math.log(0.2))
+    length = np.ptp(values) + 2 * margin
+    bins = np.minimum(((values - values.min() + margin) / length * 101).astype(int), 100)
+    x = (np.arange(101) + 0.5) / 101
+    scales = np.array(multiples) * np.ptp(values) / length / epsilon
+    masses = np.exp(-np.abs(x[:, None, None] - x) / scales[:, None])
+    return masses / masses.sum(axis=2, keepdims=True), np.bincount(bins, minlength=101)
+
+
+def check(found, masses, counts, epsilon):
+    """A found profile fits the histogram, and says of itself what the definition says."""
+    assert found.counts.sum(axis=1).tolist() == counts.tolist()
+    assert (found.counts >= 0).all()
+    assert found.n_satisfied == naive.n_satisfied(masses, found.counts, epsilon)
+    assert found.certified == (found.n_satisfied == counts.sum())
+    assert found.kl == pytest.approx(naive.divergence(masses, found.counts), rel=1e-10, abs=1e-14)
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Limits and evaluation
+# ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 1290, 10**7])
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3, 0.1, 0.5, 1.0, 8.0, 36.0, 40.0, 700.0])
+def test_ratio_limits_keep_their_digits(n, epsilon):
+    limits, factor = ratio_limits(n, epsilon), naive.growth(epsilon)
+    others = 1 - Fraction(1, n)
+    high = 1 - others / factor
+    assert limits.high == pytest.approx(float(high), rel=1e-14)
+    assert limits.odds == pytest.approx(float((1 - high) / high), rel=1e-13)
+    low = 1 - others * factor
+    assert limits.low == (pytest.approx(float(low), rel=1e-8) if low > 0 else 0.0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.02, 0.3, 1.0, 5.0, 20.0, 32.0, 38.0, 60.0, 700.0])
+def test_evaluation_is_exact_at_every_epsilon(epsilon):
+    """Near-zero scales leave others' masses of 1e-20 and less: differences of rounded sums lose them."""
+    different = 0
+    for seed in range(60 if COMPILED else 8):
+        rng = np.random.default_rng([32, seed])
+        n_bins = int(rng.integers(2, 6))
+        least, most = 0.0002 if epsilon > 100 else 0.002, 300.0 if epsilon < 0.1 else 1.0
+        scales = np.exp(rng.uniform(np.log(least), np.log(most), 3))
+        masses = np.array(naive.kernel(n_bins, scales))
+        counts = rng.integers(0, 3, (n_bins, 3))
+        counts[0, 0] += 2
+        table = Table(masses, counts.sum(axis=1), epsilon)
+        satisfied, kl = table.evaluate(counts[table.occupied].ravel())
+        assert satisfied == naive.n_satisfied(masses, counts, epsilon)
+        assert kl == pytest.approx(naive.divergence(masses, counts), rel=1e-11, abs=1e-14)
+        different += 0 < satisfied < counts.sum()
+    assert different > 0 or epsilon == 1e-6 or not COMPILED
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Exhaustive search
+# ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_exhaustive_is_the_best_of_all_profiles(part):
+    for seed in range(part, 60 if COMPILED else 8, 4):
+        masses, counts, epsilon = a_game(seed, max_bins=4, max_players=5)
+        found = exhaustive(masses, counts, epsilon)
+        satisfied, kl, _ = naive.best(masses, counts, epsilon)
+        check(found, masses, counts, epsilon)
+        assert (found.n_satisfied, found.kl) == (satisfied, pytest.approx(kl, rel=1e-10, abs=1e-14))
+
+
+def test_those_games_are_of_all_kinds():
+    games = [a_game(seed, max_bins=4, max_players=5) for seed in range(60)]
+    limits = [ratio_limits(int(counts.sum()), epsilon) for _, counts, epsilon in games]
+    certified = [exhaustive(*game).certified for game in games] if COMPILED else [True, False]
+    assert 10 < sum(limit.low > 0 for limit in limits) < 50
+    assert 0.2 < np.mean(certified) < 0.9
+
+
+@pytest.mark.parametrize(("players", "n_scales"), [((3,), 1), ((3,), 4), ((2, 1, 4), 3), ((1, 1, 1, 1), 2)])
+def test_every_profile_comes_once(players, n_scales):
+    counts = np.zeros((len(players), n_scales), dtype=np.int64)
+    counts[:, 0] = players
+    counts, seen = counts.ravel(), set()
+    first = counts.tolist()
+    while True:
+        seen.add(tuple(counts.tolist()))
+        if not kernels._next_profile(counts, n_scales):
+            break
+    assert counts.tolist() == first
+    wanted = {tuple(c for row in profile for c in row) for profile in naive.profiles(players, n_scales)}
+    assert seen == wanted
+
+
+@pytest.mark.parametrize("piece", [1, 7])
+def test_exhaustive_goes_on_where_it_stopped(piece, monkeypatch):
+    games = [a_game(seed, max_bins=3, max_players=4) for seed in range(6)]
+    whole = [exhaustive(*game).counts.tolist() for game in games]
+    monkeypatch.setattr(enumeration, "_PIECE", piece)
+    assert [exhaustive(*game).counts.tolist() for game in games] == whole
+
+
+def test_exhaustive_refuses_what_it_could_not_end():
+    masses = np.array(naive.kernel(5, [1.0, 0.5, 0.1]))
+    with pytest.raises(ValueError, match="at most 20000000 profiles, got 503284375 with 3 scales"):
+        exhaustive(masses, [9, 9, 9, 9, 9], 1.0)
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Transfers
+# ----------------------------------------------------------------------------------------------------------
+
+
+def same_state(one, other):
+    """The used types may stand in another order; ties of equal kernels too."""
+    n = int(one.numbers[0])
+    assert n == other.numbers[0]
+    assert sorted(one.used[:n].tolist()) == sorted(other.used[:n].tolist())
+    assert all(one.used[one.place[t]] == t for t in one.used[:n])
+    assert (one.place >= 0).tolist() == (one.counts > 0).tolist()
+    assert one.top.tolist() == other.top.tolist()
+    np.testing.assert_allclose(one.mass, other.mass, rtol=1e-8, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=150 if COMPILED else 10)
+@given(st.integers(0, 10**6), st.sampled_from([1e-4, 0.05, 0.4, 1.0, 3.0, 26.0, 34.0, 40.0, 700.0]))
+def test_transfers_are_judged_as_from_scratch(seed, epsilon):
+    """Single and double transfers, also those that empty types or meet in one target."""
+    rng = np.random.default_rng([33, seed])
+    n_bins, n_scales = int(rng.integers(2, 7)), int(rng.integers(2, 5))
+    widest = np.log(1e5 if epsilon < 0.01 else 2.0)
+    masses = np.array(naive.kernel(n_bins, np.exp(rng.uniform(np.log(0.003), widest, n_scales))))
+    table = Table(masses, rng.integers(0, 5, n_bins) + (np.arange(n_bins) == 0) * 2, epsilon)
+    counts = np.concatenate([rng.multinomial(n, np.full(n_scales, 1 / n_scales)) for n in table.players])
+    game, state = table.game, table.state(counts)
+    for _ in range(30):
+        move = a_move(rng, state, n_scales)
+        after = state.counts.copy()
+        _search_kernels._shift(after, *move)
+        if (after < 0).any():
+            continue
+        verdict = _search_kernels.allowed(game, state, *move)
+        satisfied, kl = table.evaluate(after)
+        assert verdict == (satisfied == game.n)
+        assert _evaluation_kernels.divergence(game, state.trial, state.work) == pytest.approx(kl, abs=1e-9)
+        _search_kernels.accept(game, state, *move)
+        assert state.counts.tolist() == after.tolist()
+        same_state(state, table.state(after))
+
+
+def a_move(rng, state, n_scales):
+    """Two transfers from used types, the second one empty half of the time."""
+    used = state.used[: state.numbers[0]]
+    f = int(rng.choice(used))
+    t = f - f % n_scales + int(rng.choice([v for v in range(n_scales) if v != f % n_scales]))
+    a = int(rng.integers(1, state.counts[f] + 1)) if rng.random() < 0.5 else int(state.counts[f])
+    g = int(rng.choice(used))
+    u = g - g % n_scales + int(rng.choice([v for v in range(n_scales) if v != g % n_scales]))
+    if rng.random() < 0.5 or g in (f, t) or u == f:
+        return a, f, t, 0, t, t
+    return a, f, t, int(rng.integers(1, state.counts[g] + 1)), g, u
+
+
+def test_a_long_walk_does_not_drift():
+    """Masses fall from 1e6 to 1e-12 and come back: differences alone would leave 1e-10 of nothing."""
+    masses = np.array(naive.kernel(12, [0.5, 0.003]))
+    table = Table(masses, [10**6, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3], 1.0)
+    state = table.state(np.array([10**6, 0, 2, 0, 3, 0]))
+    for step in range(3000 if COMPILED else 60):
+        f = 2 * (step % 3)
+        f += int(state.counts[f] == 0)
+        move = int(state.counts[f]), f, f ^ 1, 0, f ^ 1, f ^ 1
+        _search_kernels.allowed(table.game, state, *move)
+        _search_kernels.accept(table.game, state, *move)
+        fresh = table.state(state.counts)
+        np.testing.assert_allclose(state.mass, fresh.mass, rtol=1e-6, atol=1e-11 * state.peak.max())
+        assert (state.mass >= 1e-5 * state.peak).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_excess_is_zero_iff_the_upper_limit_holds(seed):
+    rng = np.random.default_rng([34, seed])
+    masses, counts, _ = a_game(seed)
+    table = Table(masses, counts, 1.0)
+    n_scales = table.shape[1]
+    state = table.state(
+        np.concatenate([rng.multinomial(n, np.full(n_scales, 1 / n_scales)) for n in table.players])
+    )
+    for _ in range(20):
+        move = a_move(rng, state, n_scales)
+        _search_kernels.excess(table.game, state, *move)
+        total = _search_kernels.excess(table.game, state, *move)
+        after = state.counts.copy()
+        _search_kernels._shift(after, *move)
+        used = table.game.kernel[after > 0]
+        ratio = used.max(axis=0) / (table.game.high * (after @ table.game.kernel))
+        assert total == pytest.approx(np.maximum(1 - 1 / ratio, 0).sum(), abs=1e-6)
+        _search_kernels.accept(table.game, state, *move)
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Annealing
+# ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+def test_annealing_finds_the_optimum_of_games_that_can_be_enumerated():
+    """Of 400 random games at least 90% of those that have a certified profile; it is 99% as a rule."""
+    hits = []
+    for seed in range(400):
+        masses, counts, epsilon = a_game(seed, max_bins=6, max_players=8)
+        truth, found = exhaustive(masses, counts, epsilon), anneal(masses, counts, epsilon, steps=STEPS)
+        assert found.n_satisfied <= truth.n_satisfied
+        if truth.certified:
+            assert not found.certified or found.kl >= truth.kl - 1e-12
+            hits.append(found.certified and found.kl <= truth.kl + 1e-12)
+        if seed % 10 == 0:
+            check(found, masses, counts, epsilon)
+    assert len(hits) > 200
+    assert np.mean(hits) >= 0.97
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_record_gains_alone_after_annealing(seed):
+    masses, counts, epsilon = a_game(seed)
+    found = anneal(masses, counts, epsilon, steps=STEPS // 10, seed=seed)
+    check(found, masses, counts, epsilon)
+    if found.certified:
+        for other in naive.neighbours(found.counts.tolist()):
+            if naive.divergence(masses, other) < found.kl - 1e-12:
+                assert naive.n_satisfied(masses, other, epsilon) < counts.sum()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_heights_are_within_reach_of_the_lower_bound(epsilon):
+    masses, counts = heights(epsilon)
+    found = anneal(masses, counts, epsilon)
+    bound = lower_bound(masses, counts, epsilon)
+    assert found.certified
+    assert naive.n_satisfied(masses, found.counts, epsilon) == 1290
+    assert bound <= found.kl <= max(1.3 * bound, bound + 0.0002)
+    if epsilon <= 1.0:  # far less is left open there
+        assert found.kl <= 1.01 * bound
+
+
+def test_the_same_seed_gives_the_same_bits(monkeypatch):
+    masses, counts, epsilon = a_game(7, max_bins=6, max_players=40)
+    runs = {}
+    for piece in (20_000, 7):
+        monkeypatch.setattr(search, "_PIECE", piece)
+        for seed, replicate in ((0, 0), (0, 1), (1, 0)):
+            found = anneal(masses, counts, epsilon, seed=seed, replicate=replicate, steps=40)
+            runs.setdefault((seed, replicate), []).append(found.counts.tolist())
+    assert all(one == two for one, two in runs.values())
+
+
+def test_streams_of_seeds_and_replicates_differ():
+    words = np.zeros((4, 4), dtype=np.uint64)
+    for row, (seed, replicate) in zip(words, ((0, 0), (0, 1), (1, 0), (1, 1)), strict=True):
+        _anneal_kernels.first_words(stream_key(seed), replicate, row)
+    assert len(np.unique(words)) == 16
+    truth = np.random.Philox(counter=(10 << 192) - 1, key=stream_key(0))
+    assert words[0].tolist() == truth.random_raw(4).tolist()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_certified_start_is_never_made_worse(seed):
+    masses, counts, epsilon = a_game(seed)
+    best = anneal(masses, counts, epsilon, steps=STEPS)
+    if best.certified:
+        again = anneal(masses, counts, epsilon, start=best.counts, steps=3, seed=seed + 1)
+        assert again.certified
+        assert again.kl <= best.kl + 1e-13
+
+
+def test_a_start_is_where_the_search_starts():
+    """Nothing to draw and nothing to polish: a local optimum other than the default start's stays."""
+    masses = np.array(naive.kernel(11, [1.0, 0.02]))
+    counts = np.zeros(11, dtype=int)
+    counts[[0, 10]] = 1
+    largest = anneal(masses, counts, 1.0, steps=0)
+    assert largest.certified
+    assert largest.counts[[0, 10]].tolist() == [[1, 0], [1, 0]]
+    uncertified = np.zeros((11, 2), dtype=int)
+    uncertified[[0, 10], 1] = 1
+    assert naive.n_satisfied(masses, uncertified, 1.0) == 0
+    assert anneal(masses, counts, 1.0, start=uncertified, steps=0).counts.tolist() == largest.counts.tolist()
+
+
+def test_repair_finds_a_certified_profile_where_no_uniform_one_is():
+    """Two records of bin 0 cover for each other at one scale, the one of bin 2 needs the other scale."""
+    for seed in range(400 if COMPILED else 40):
+        masses, counts, epsilon = mixed_game(seed)
+        table = Table(masses, counts, epsilon)
+        uniform = [table.evaluate(table.uniform(v))[0] == counts.sum() for v in range(3)]
+        if not any(uniform) and exhaustive(masses, counts, epsilon).certified:
+            found = anneal(masses, counts, epsilon, steps=2000)
+            check(found, masses, counts, epsilon)
+            assert found.certified
+            break
+    else:
+        pytest.fail("no such game among those drawn")
+
+
+def mixed_game(seed):
+    """A game whose kernels are no Laplace noise: random rows."""
+    rng = np.random.default_rng([35, seed])
+    masses = rng.dirichlet(np.full(3, 0.7), (3, 3)) + 1e-3
+    counts = rng.integers(0, 3, 3)
+    counts[0] += 2
+    return masses / masses.sum(axis=2, keepdims=True), counts, float(rng.uniform(0.5, 1.5))
+
+
+def test_infeasible_games_say_so():
+    """Two records far apart, noise too small to hide either: the most satisfied is what comes back."""
+    masses = np.array(naive.kernel(5, [0.05, 0.01]))
+    found = anneal(masses, [1, 0, 0, 0, 1], 0.5, steps=STEPS)
+    assert isinstance(found, Found)
+    assert (found.certified, found.n_satisfied) == (False, 0)
+    crowd = anneal(masses, [50, 0, 0, 0, 1], 0.5, steps=STEPS)
+    assert (crowd.certified, crowd.n_satisfied) == (False, 50)
+    check(crowd, masses, np.array([50, 0, 0, 0, 1]), 0.5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 30.0, 36.7, 40.0, 700.0])
+def test_tiny_and_huge_epsilons(epsilon):
+    """No warning, and the truth: with no noise at all a record stands out at any epsilon."""
+    masses = np.array(naive.kernel(6, np.array([3.0, 1.0, 0.2, 0.001]) / min(epsilon, 40.0)))
+    counts = np.array([3, 0, 1, 0, 0, 2])
+    found = anneal(masses, counts, epsilon, steps=STEPS)
+    check(found, masses, counts, epsilon)
+    truth = exhaustive(masses, counts, epsilon)
+    assert truth.certified == found.certified
+    if COMPILED:
+        assert found.kl == pytest.approx(truth.kl, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", [anneal, exhaustive, genetic])
+def test_games_with_nothing_to_choose(method):
+    options = {"steps": 50} if method is anneal else {"generations": 2} if method is genetic else {}
+    one_scale = method(np.array(naive.kernel(3, [2.0])), [2, 0, 1], 1.0, **options)
+    assert one_scale.counts.tolist() == [[2], [0], [1]]
+    one_bin = method(np.array(naive.kernel(3, [2.0, 0.001])), [0, 30, 0], 1.0, **options)
+    assert one_bin.certified
+    if method is not genetic:
+        assert one_bin.counts[1].tolist() == [0, 30]
+
+
+def test_results_are_sealed():
+    found = anneal(np.array(naive.kernel(3, [2.0, 0.1])), [2, 0, 1], 1.0, steps=10)
+    with pytest.raises(ValueError, match="read-only"):
+        found.counts[0, 0] = 9
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Genetic search
+# ----------------------------------------------------------------------------------------------------------
+
+
+def child(parents, *, stay=0.0, number=0, generation=1, n_scales=4, seed=3):
+    options = np.empty(parents.shape[1], dtype=np.int16)
+    kernels.cross_options(stream_key(seed), number, generation, parents, n_scales, stay, options)
+    return options
+
+
+def test_a_child_is_one_stretch_of_one_parent_in_another():
+    parents = np.repeat(np.arange(6, dtype=np.int16)[:, None], 50, axis=1)
+    pairs, lengths = set(), []
+    for number in range(400 if COMPILED else 60):
+        options = child(parents, number=number, n_scales=6).tolist()
+        cuts = [i for i in range(1, 50) if options[i] != options[i - 1]]
+        assert len(cuts) <= 2
+        assert len(set(options)) == (2 if cuts else 1)
+        assert len(cuts) < 2 or options[0] == options[-1]
+        pairs |= {frozenset(options)} if cuts else set()
+        lengths.append(cuts[1] - cuts[0] if len(cuts) == 2 else 0)
+    assert len(pairs) == 15 or not COMPILED
+    assert max(lengths) > 30
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_child_is_counted_without_being_made(seed):
+    """Bins of no, one and many players; cuts inside bins and between them; any mutation."""
+    rng = np.random.default_rng([36, seed])
+    players = rng.choice([1, 2, 7, 30], int(rng.integers(1, 9)))
+    starts, n_scales = np.concatenate([[0], np.cumsum(players)]), int(rng.integers(1, 5))
+    parents = rng.integers(0, n_scales, (4, starts[-1])).astype(np.int16)
+    stay = [0.0, math.log(0.9), math.log(0.3), -math.inf][seed % 4]
+    counts = np.zeros((6, len(players) * n_scales), dtype=np.int64)
+    for row, options in zip(counts, parents, strict=False):
+        kernels.count_options(starts, options, n_scales, row)
+        bins = np.repeat(np.arange(len(players)), players)
+        wanted = np.bincount(bins * n_scales + options, minlength=len(row))
+        assert row.tolist() == wanted.tolist()
+    for number in range(20):
+        options = child(parents, stay=stay, number=number, n_scales=n_scales)
+        kernels.count_options(starts, options, n_scales, counts[4])
+        key = stream_key(3)
+        kernels.cross_counts(key, number, 1, parents, n_scales, stay, starts, counts[:4], counts[5])
+        assert counts[4].tolist() == counts[5].tolist()
+
+
+@pytest.mark.parametrize("mutation", [0.0, 0.05, 0.5, 1.0])
+def test_mutation_changes_each_option_with_its_probability(mutation):
+    """Mean within 5 standard errors (6e-7), and neighbours independent; other options equally often."""
+    n, n_children = 500, 200 if COMPILED else 10
+    parents = np.zeros((2, n), dtype=np.int16)
+    stay = -math.inf if mutation == 1.0 else math.log1p(-mutation)
+    drawn = np.array([child(parents, stay=stay, number=i) for i in range(n_children)])
+    changed = drawn > 0
+    error = math.sqrt(mutation * (1 - mutation) / changed.size)
+    assert abs(changed.mean() - mutation) <= 5 * error
+    pairs = changed[:, 1:] & changed[:, :-1]
+    assert abs(pairs.mean() - mutation**2) <= 5 * math.sqrt(mutation**2 / pairs.size) + 1e-12
+    if mutation > 0:
+        shares = np.bincount(drawn[changed], minlength=4)[1:] / changed.sum()
+        assert len(shares) == 3
+        assert abs(shares - 1 / 3).max() <= 5 * math.sqrt(2 / 9 / changed.sum())
+
+
+def test_children_depend_on_their_address():
+    parents = np.array([[0] * 40, [1] * 40], dtype=np.int16)
+    stay = math.log(0.5)
+    seen = {
+        tuple(child(parents, stay=stay, number=n, generation=g, seed=s).tolist())
+        for n in range(3)
+        for g in (1, 2)
+        for s in (0, 1)
+    }
+    assert len(seen) == 12
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_payoffs_are_those_of_the_definition(seed):
+    masses, counts, epsilon = a_game(seed)
+    table = Table(masses, counts, epsilon)
+    herd = enumeration._Herd(table, stream_key(seed), 3, 2, math.log(0.9))
+    payoffs, before = np.empty(12), None
+    for generation in range(4):
+        herd.step(generation, payoffs)
+        best = table.found(herd.best())
+        wanted = best.n_satisfied + 1 - best.kl / math.log(len(counts))
+        assert payoffs[0] == pytest.approx(wanted, rel=1e-12)
+        check(best, masses, counts, epsilon)
+        assert before is None or payoffs[0] >= before
+        for options, payoff in zip(herd.options, payoffs, strict=False):
+            whole = np.zeros_like(best.counts)
+            for k, v in zip(np.repeat(table.occupied, table.players), options, strict=True):
+                whole[k, v] += 1
+            satisfied = naive.n_satisfied(masses, whole, epsilon)
+            kl = naive.divergence(masses, whole)
+            assert payoff == pytest.approx(satisfied + 1 - kl / math.log(len(counts)), rel=1e-10)
+        before = payoffs[0]
+
+
+@pytest.mark.compiled
+def test_the_genetic_search_finds_optima_of_tiny_games():
+    hits = []
+    for seed in range(60):
+        masses, counts, epsilon = a_game(seed)
+        truth, found = exhaustive(masses, counts, epsilon), genetic(masses, counts, epsilon, generations=30)
+        log_bins = math.log(len(counts))
+        assert found.n_satisfied <= truth.n_satisfied
+        hits.append(found.n_satisfied - found.kl / log_bins >= truth.n_satisfied - truth.kl / log_bins - 1e-9)
+    assert np.mean(hits) >= 0.95
+
+
+@pytest.mark.compiled
+def test_the_genetic_search_repeats_itself_and_gets_better():
+    masses, counts = heights(1.0)
+    runs = [genetic(masses, counts, 1.0, generations=g, seed=5) for g in (0, 5, 5, 100)]
+    assert runs[1].counts.tolist() == runs[2].counts.tolist()
+    assert runs[0].n_satisfied <= runs[1].n_satisfied <= runs[3].n_satisfied == 1290
+    assert runs[3].kl < runs[1].kl
+    assert genetic(masses, counts, 1.0, generations=5, seed=6).counts.tolist() != runs[1].counts.tolist()
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Bad input
+# ----------------------------------------------------------------------------------------------------------
+
+MASSES = np.array(naive.kernel(3, [1.0, 0.1]))
+BAD_GAMES = [
+    ((MASSES[0], [2, 1, 0], 1.0), "kernel must have shape"),
+    ((MASSES, [2, 1], 1.0), "kernel must have shape"),
+    ((MASSES[:, :0], [2, 1, 0], 1.0), "kernel must have at least one scale"),
+    ((np.where(MASSES > 0.5, np.nan, MASSES), [2, 1, 0], 1.0), "kernel must be finite"),
+    ((-MASSES, [2, 1, 0], 1.0), "kernel must be at least 0"),
+    (
+        (np.zeros_like(MASSES), [0, 1, 1], 1.0),
+        r"kernel must be positive at a player's own bin, .* \(1, 0, 1\)",
+    ),
+    ((MASSES, [2, -1, 1], 1.0), "bin_counts must be at least 0, got -1 at index 1"),
+    ((MASSES, [2.5, 1, 0], 1.0), "bin_counts must be an array of integers"),
+    ((MASSES, [1, 0, 0], 1.0), "bin_counts must add up to 2 players or more"),
+    ((MASSES, [2**62, 2**62, 0], 1.0), "bin_counts must add up to 2 players or more, below"),
+    ((MASSES[:1, :, :1], [2], 1.0), "bin_counts must have at least 2 bins"),
+    ((MASSES, [2, 1, 0], 0.0), "epsilon must be a positive number"),
+    ((MASSES, [2, 1, 0], -1.0), "epsilon must be a positive number"),
+    ((MASSES, [2, 1, 0], math.nan), "epsilon must be a positive number"),
+    ((MASSES, [2, 1, 0], math.inf), "epsilon must be finite"),
+    ((MASSES, [2, 1, 0], "1"), "epsilon must be a positive number"),
+]
+
+
+@pytest.mark.parametrize("method", [anneal, exhaustive, genetic, lower_bound])
+@pytest.mark.parametrize(("arguments", "words"), BAD_GAMES)
+def test_bad_games_are_refused(method, arguments, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        method(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "words"),
+    [
+        (anneal, {"steps": -1}, "steps must be an integer of at least 0"),
+        (anneal, {"steps": 1.5}, "steps must be an integer"),
+        (anneal, {"seed": -1}, "seed must be an integer of at least 0"),
+        (anneal, {"replicate": -1}, "replicate must be an integer from 0"),
+        (anneal, {"start": [[2, 0], [1, 0]]}, "start must have shape"),
+        (anneal, {"start": [[2, 0], [0, 0], [1, 0]]}, "start must add up to bin_counts' 1 at bin 1, got 0"),
+        (anneal, {"start": [[3, -1], [1, 0], [0, 0]]}, "start must be at least 0"),
+        (genetic, {"population": 1}, "population must be an integer of at least 2"),
+        (genetic, {"parents": 1}, "parents must be an integer from 2 to 500"),
+        (genetic, {"parents": 501}, "parents must be an integer from 2 to 500"),
+        (genetic, {"kept": 11}, "kept must be an integer from 0 to 10"),
+        (genetic, {"mutation": 1.5}, "mutation must be a number in"),
+        (genetic, {"generations": -1}, "generations must be an integer of at least 0"),
+        (genetic, {"seed": 0.5}, "seed must be an integer"),
+    ],
+)
+def test_bad_options_are_refused(method, options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        method(MASSES, [2, 1, 0], 1.0, **options)
