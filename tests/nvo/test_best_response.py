@@ -253,6 +253,36 @@ def test_many_records_move_in_groups_to_an_equilibrium(start):
 
 
 @pytest.mark.compiled
+def test_groups_stop_where_they_would_break_a_limit():
+    """Far records are hidden by some of the many, who all want less noise: the last that may go has gone."""
+    rng = np.random.default_rng(12)
+    bins = np.concatenate([np.clip(rng.normal(20, 3, 700_000), 0, 39).astype(int), [99, 93, 87, 0]])
+    for epsilon in (0.3, 1.0, 2.0):
+        game = NoiseGame(histogram_of(bins, 100), epsilon, [0.1, 0.08, 0.001])
+        profile = game.best_response()
+        assert profile.certified and profile.converged
+        assert profile.realised_epsilon > 0.98 * epsilon
+        assert gains(game, profile.counts) < 1e-12
+
+
+def test_bounds_on_the_factors_of_a_move():
+    """Where a bin had no noise before, or nearly all of its noise goes, nothing is known from ratios."""
+    near = 1 / 30 / 345.05  # two bins away e^-690.1, which is none
+    game = NoiseGame(histogram_of([0] * 5, 30), 1.0, [near, near * 1.001, 0.5, 0.05])
+    play = Play(game, [0] * 5, [0] * 5)
+    assert play.state.number[_state.EMPTY] == 28
+    _state.consider(play.setup, play.state, 0, 1, 1)
+    assert math.isinf(play.state.factor[_state.HIGH])
+    wide = Play(game, [0] * 5, [0, 0, 0, 3, 2])
+    assert wide.state.number[_state.EMPTY] == 0
+    _state.consider(wide.setup, wide.state, 2, 0, 1)
+    assert wide.state.factor[_state.LOW] == 0.0
+    assert 1e-9 < (wide.state.bins[_state.RELEASED] + wide.state.bins[_state.CHANGE])[29] < 1e-6
+    _state.consider(wide.setup, wide.state, 0, 2, 1)
+    assert 0.5 < wide.state.factor[_state.LOW] < 1.0 < wide.state.factor[_state.HIGH] < 3.0
+
+
+@pytest.mark.compiled
 def test_groups_end_about_where_single_records_do(monkeypatch):
     rng = np.random.default_rng(10)
     game = NoiseGame(Histogram.from_values(rng.normal(size=70_000)), 1.0)

@@ -107,6 +107,19 @@ def test_more_nodes_never_loosen(seed):
     assert values == sorted(values)
 
 
+def test_children_never_loosen_their_parent(monkeypatch):
+    """What is solved badly further down does not take away what is known already."""
+    game = np.array(naive.kernel(7, [0.6, 0.01])), [0, 1, 0, 3, 4, 1, 0], 1.0
+    relax = _cuts.Cuts.relax
+
+    def careless(self, node, gap):
+        found = relax(self, node, gap)
+        return found if not node.forced.any() and node.allowed.all() else found._replace(bound=-1.0)
+
+    monkeypatch.setattr(_cuts.Cuts, "relax", careless)
+    assert lower_bound(*game, nodes=9) == lower_bound(*game, nodes=1) > 0.1
+
+
 def test_enough_stops_the_search(monkeypatch):
     masses, counts, epsilon = np.array(naive.kernel(7, [0.6, 0.01])), [0, 1, 0, 3, 4, 1, 0], 1.0
     relaxed, solved = lower_bound(masses, counts, epsilon, nodes=1), []
@@ -233,6 +246,16 @@ def test_a_solver_that_lies_does_no_harm(wrong, monkeypatch):
         value = lower_bound(masses, counts, epsilon, nodes=6)
         assert value >= 0.0
         assert value <= truth.kl or not truth.certified
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 40.0])
+def test_limits_are_loosened(epsilon):
+    """By more than a check in floating point may err, and so that a certain ratio stays possible."""
+    masses, counts = np.array(naive.kernel(3, [1.0])), np.array([5, 0, 4])
+    low, high, _ = ratio_limits(9, epsilon)
+    problem = a_problem(masses, counts, epsilon)
+    assert min(high * (1.0 + 1e-13), 1.0) <= problem.high <= min(high * (1.0 + 1e-11), 1.0)
+    assert low * (1.0 - 1e-11) <= problem.low <= low * (1.0 - 1e-13)
 
 
 def test_rounding_is_paid_for():

@@ -245,6 +245,16 @@ def test_measures_of_a_profile(seed):
     assert profile.certified == (profile.n_satisfied == game.n) == (profile.realised_epsilon <= game.epsilon)
 
 
+def test_searches_and_the_bound_are_those_of_this_game():
+    game = NoiseGame(histogram_of([0, 0, 0, 1, 1, 2, 4], 6), 1.0, [1.0, 0.1, 0.01])
+    bound = game.lower_bound()
+    for profile in (game.anneal(seed=1, steps=500), game.genetic(seed=1, generations=5, population=20)):
+        assert profile.seed == 1 and (profile.counts.sum(axis=1) == game.histogram.counts).all()
+        assert not profile.certified or profile.kl >= bound
+    assert game.anneal(seed=1).certified
+    assert 0.0 < game.lower_bound(nodes=1) <= bound <= game.best_response(restarts=5).kl
+
+
 def test_a_profile_is_drawn_where_it_is_asked_to():
     game, counts = small_game(2)
     ax = Figure().add_subplot()

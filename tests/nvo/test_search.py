@@ -209,6 +209,18 @@ def a_move(rng, state, n_scales):
     return a, f, t, int(rng.integers(1, state.counts[g] + 1)), g, u
 
 
+def test_two_equal_kernels_at_the_edge_of_a_limit():
+    """Each bin is reached by two records alike: a ratio of 1/2, which is allowed by a few in 1e12."""
+    pair, all_four = [0.5, 0.5, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]
+    masses = np.array([[pair, all_four], [pair, all_four], [pair[::-1], all_four], [pair[::-1], all_four]])
+    for off in (-8e-12, 8e-12):
+        table = Table(masses, [1, 1, 1, 1], math.log(1.5) + off)
+        state = table.state(np.array([0, 1, 1, 0, 1, 0, 1, 0]))
+        verdict = _search_kernels.allowed(table.game, state, 1, 1, 0, 0, 0, 0)
+        assert verdict == (off > 0)
+        assert verdict == (table.evaluate(np.array([1, 0] * 4))[0] == 4)
+
+
 def test_a_long_walk_does_not_drift():
     """Masses fall from 1e6 to 1e-12 and come back: differences alone would leave 1e-10 of nothing."""
     masses = np.array(naive.kernel(12, [0.5, 0.003]))
@@ -268,15 +280,37 @@ def test_annealing_finds_the_optimum_of_games_that_can_be_enumerated():
     assert np.mean(hits) >= 0.97
 
 
+@pytest.mark.parametrize("steps", [0, STEPS // 10])
 @pytest.mark.parametrize("seed", range(30))
-def test_no_record_gains_alone_after_annealing(seed):
+def test_no_record_gains_alone_after_annealing(seed, steps):
     masses, counts, epsilon = a_game(seed)
-    found = anneal(masses, counts, epsilon, steps=STEPS // 10, seed=seed)
+    found = anneal(masses, counts, epsilon, steps=steps, seed=seed)
     check(found, masses, counts, epsilon)
     if found.certified:
         for other in naive.neighbours(found.counts.tolist()):
             if naive.divergence(masses, other) < found.kl - 1e-12:
                 assert naive.n_satisfied(masses, other, epsilon) < counts.sum()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_best_profile_on_the_way_is_kept(seed):
+    """So hot that every step is taken: what is handed back is still the best that was seen."""
+    masses, counts, epsilon = a_game(seed, max_players=12)
+    table = Table(masses, counts, 3.0 + epsilon)
+    state, words = table.state(table.uniform(0)), np.zeros(4, dtype=np.uint64)
+    satisfied, now = table.evaluate(state.counts)
+    if satisfied < table.game.n:
+        return
+    _anneal_kernels.first_words(stream_key(seed), 0, words)
+    best, numbers, least = state.counts.copy(), np.array([now, now, 1e3, 1.0]), now
+    for _ in range(40):
+        _anneal_kernels.anneal(table.game, state, best, words, numbers, 0.4, 3)
+        satisfied, now = table.evaluate(best)
+        assert satisfied == table.game.n
+        assert now == pytest.approx(numbers[1], abs=1e-12)
+        assert now <= least + 1e-12
+        assert table.evaluate(state.counts)[1] == pytest.approx(numbers[0], abs=1e-12)
+        least = min(least, now, numbers[0])
 
 
 @pytest.mark.compiled

@@ -64,6 +64,7 @@ _MOVES = 4096  # between two new sums
 @njit
 def _best(game: Game, state: State, old: int) -> int:
     """Return a best type for a record of type old: its own where none gains enough."""
+    bins, slopes, weight = state.bins, state.slopes, game.weight
     n_scales, width = game.sizes[N_SCALES], game.sizes[WIDTH]
     rank(game, state, old)
     all_now = state.number[UNSATISFIED] == 0
@@ -73,15 +74,15 @@ def _best(game: Game, state: State, old: int) -> int:
     for _ in range(n_scales - 1):
         v, bound = own, -math.inf
         for u in range(n_scales):
-            if u != own and state.slopes[u] > bound:
-                v, bound = u, state.slopes[u]
+            if u != own and slopes[u] > bound:
+                v, bound = u, slopes[u]
         if v == own or (all_now and bound <= best):
             break
-        state.slopes[v] = -math.inf
+        slopes[v] = -math.inf
         new = old - own + v
         if all_now:
-            d = (game.weight[new] - game.weight[old]) * state.bins[INVERSE, k]
-            bound -= state.bins[SHARE, k] * max(0.0, d * d * (1.0 / 2.0 - d * (1.0 / 3.0)))
+            d = (weight[new] - weight[old]) * bins[INVERSE, k]
+            bound -= bins[SHARE, k] * max(0.0, d * d * (1.0 / 2.0 - d * (1.0 / 3.0)))
             if bound <= best or breaks(game, state, old, new):
                 continue
         consider(game, state, old, new, one)
@@ -92,7 +93,7 @@ def _best(game: Game, state: State, old: int) -> int:
         gain = more + utility_gain(game, state)
         if gain > best and (not all_now or more_satisfied(game, state, old, new, one) >= 0):
             best, chosen = gain, new
-    if looked_at != chosen:
+    if chosen != old and looked_at != chosen:
         consider(game, state, old, chosen, one)
     return chosen
 
@@ -100,44 +101,46 @@ def _best(game: Game, state: State, old: int) -> int:
 @njit
 def _move(game: Game, state: State, old: int, new: int, m: int) -> None:
     """Move m records from type old to new, the option that was looked at last."""
-    state.types[COUNT, old] -= m
-    state.types[COUNT, new] += m
-    keep(state, old, USED, N_USED, state.types[COUNT, old] > 0)
-    keep(state, new, USED, N_USED, state.types[COUNT, new] > 0)
-    state.number[MOVES] += 1
-    state.number[VERSION] += 1
+    bins, types, number, factor = state.bins, state.types, state.number, state.factor
+    types[COUNT, old] -= m
+    types[COUNT, new] += m
+    keep(state, old, USED, N_USED, types[COUNT, old] > 0)
+    keep(state, new, USED, N_USED, types[COUNT, new] > 0)
+    number[MOVES] += 1
+    number[VERSION] += 1
     shrunk = 0
     for x in range(game.sizes[N_BINS]):
-        total = state.bins[RELEASED, x] + state.bins[CHANGE, x]
-        peak = state.bins[PEAK, x]
+        total = bins[RELEASED, x] + bins[CHANGE, x]
+        peak = bins[PEAK, x]
         peak = total if total > peak else peak
-        state.bins[RELEASED, x] = total
-        state.bins[PEAK, x] = peak
-        shrunk += int(total * SHRUNK < peak)
-    if shrunk > 0 or state.number[MOVES] - state.number[ADDED] >= _MOVES:
+        bins[RELEASED, x] = total
+        bins[PEAK, x] = peak
+        shrunk += total * SHRUNK < peak
+    if shrunk > 0 or number[MOVES] - number[ADDED] >= _MOVES:
         add_up(game, state)
     else:
         invert(game, state)
-    state.factor[DOWN] *= state.factor[LOW]
-    state.factor[UP] *= state.factor[HIGH]
-    if not (state.factor[DOWN] > 1.0 / _FAR and state.factor[UP] < _FAR):
-        state.factor[DOWN] = state.factor[UP] = 1.0
-        for i in range(state.number[N_RARE]):
-            refresh(game, state, state.types[RARE, i])
-        state.factor[WORST] = 0.0
+    factor[DOWN] *= factor[LOW]
+    factor[UP] *= factor[HIGH]
+    if not (factor[DOWN] > 1.0 / _FAR and factor[UP] < _FAR):
+        factor[DOWN] = factor[UP] = 1.0
+        for i in range(number[N_RARE]):
+            refresh(game, state, types[RARE, i])
+        factor[WORST] = 0.0
     list_rare(game, state, old)
     list_rare(game, state, new)
-    if state.number[UNSATISFIED] > 0:
+    if number[UNSATISFIED] > 0:
         settle(game, state)
 
 
 @njit
 def begin(game: Game, state: State) -> None:
     """Compute everything else from COUNT and SHARE."""
-    for t in range(state.types.shape[1]):
-        keep(state, t, USED, N_USED, state.types[COUNT, t] > 0)
+    types = state.types
+    for t in range(types.shape[1]):
+        keep(state, t, USED, N_USED, types[COUNT, t] > 0)
     add_up(game, state)
-    for t in range(state.types.shape[1]):
+    for t in range(types.shape[1]):
         list_rare(game, state, t)
     settle(game, state)
 
@@ -157,15 +160,16 @@ def take_turns(game: Game, state: State, turns: Ints, sizes: Ints, first: int, l
     first, last : int
         Which groups take their turn.
     """
+    types, number = state.types, state.number
     one: Any = np.int64(1)
     for i in range(first, last):
         old, left, new = turns[i], sizes[i], turns[i]
-        while left > 0 and state.types[SEEN, old] != state.number[VERSION]:
+        while left > 0 and types[SEEN, old] != number[VERSION]:
             m, new = 1, _best(game, state, old)
             while new != old and m > 0:
                 _move(game, state, old, new, one)
                 left -= m
-                m = min(2 * m, left) if state.number[UNSATISFIED] == 0 else 0
+                m = min(2 * m, left) if number[UNSATISFIED] == 0 else 0
                 if m > 1:
                     consider(game, state, old, new, m - 1)
                     if more_satisfied(game, state, old, new, m - 1) < 0:
@@ -176,10 +180,10 @@ def take_turns(game: Game, state: State, turns: Ints, sizes: Ints, first: int, l
                         consider(game, state, new, old, m - 1)
                         _move(game, state, new, old, m - 1)
                     m = 0
-            state.types[SEEN, new] = state.number[VERSION]
+            types[SEEN, new] = number[VERSION]
         turns[i] = new
-        state.number[STREAK] = state.number[STREAK] + sizes[i] if new == old and left == sizes[i] else 1
-        if state.number[STREAK] >= game.sizes[N_RECORDS]:
+        number[STREAK] = number[STREAK] + sizes[i] if new == old and left == sizes[i] else 1
+        if number[STREAK] >= game.sizes[N_RECORDS]:
             return True
     return False
 

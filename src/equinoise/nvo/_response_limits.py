@@ -55,46 +55,49 @@ _NOTHING = 1e-305  # less than any mass
 @njit
 def refresh(game: Game, state: State, t: int) -> None:
     """Compute a rare type's ratio: the least of tau_hi S/M and, with a lower limit, of M/(tau_lo S)."""
+    bins, factor, along, limits = state.bins, state.factor, game.along, game.limits
     n_bins, weight, base = game.sizes[N_BINS], game.weight[t], row_start(game, t)
     most = 0.0
     for x in range(n_bins):
-        part = game.along[base + x] * state.bins[INVERSE, x]
+        part = along[base + x] * bins[INVERSE, x]
         most = part if part > most else most
-    ratio = game.limits[TAU_HIGH] / (weight * most)
-    if game.limits[TAU_LOW] > 0.0:
+    ratio = limits[TAU_HIGH] / (weight * most)
+    if limits[TAU_LOW] > 0.0:
         for x in range(n_bins):
-            if state.bins[INVERSE, x] > 0.0:
-                part = weight * game.along[base + x] * state.bins[INVERSE, x]
-                ratio = min(ratio, part / game.limits[TAU_LOW])
-    state.ratio[0, t] = ratio / state.factor[DOWN]
-    state.ratio[1, t] = ratio / state.factor[UP]
+            if bins[INVERSE, x] > 0.0:
+                part = weight * along[base + x] * bins[INVERSE, x]
+                ratio = min(ratio, part / limits[TAU_LOW])
+    state.ratio[0, t] = ratio / factor[DOWN]
+    state.ratio[1, t] = ratio / factor[UP]
 
 
 @njit(forceinline=True)
-def keep(state: State, t: int, listed: int, number: int, wanted: bool) -> bool:
+def keep(state: State, t: int, listed: int, length: int, wanted: bool) -> bool:
     """Put type t into the list in row `listed`, or take it out; return whether it is new there."""
-    place = state.types[listed + 1, t]
+    types, number = state.types, state.number
+    place = types[listed + 1, t]
     if wanted and place < 0:
-        state.types[listed + 1, t] = state.number[number]
-        state.types[listed, state.number[number]] = t
-        state.number[number] += 1
+        types[listed + 1, t] = number[length]
+        types[listed, number[length]] = t
+        number[length] += 1
         return True
     if not wanted and place >= 0:
-        state.number[number] -= 1
-        last = state.types[listed, state.number[number]]
-        state.types[listed, place] = last
-        state.types[listed + 1, last] = place
-        state.types[listed + 1, t] = -1
+        number[length] -= 1
+        last = types[listed, number[length]]
+        types[listed, place] = last
+        types[listed + 1, last] = place
+        types[listed + 1, t] = -1
     return False
 
 
 @njit
 def list_rare(game: Game, state: State, t: int) -> None:
     """Bring the list of rare types up to date about type t; where it is new there it is called satisfied."""
-    if keep(state, t, RARE, N_RARE, 0 < state.types[COUNT, t] < game.limits[CROWD]):
+    types, factor = state.types, state.factor
+    if keep(state, t, RARE, N_RARE, 0 < types[COUNT, t] < game.limits[CROWD]):
         refresh(game, state, t)
-        state.types[SATISFIED, t] = 1
-        state.factor[WORST] = min(state.factor[WORST], state.ratio[0, t])
+        types[SATISFIED, t] = 1
+        factor[WORST] = min(factor[WORST], state.ratio[0, t])
 
 
 @njit
@@ -103,16 +106,17 @@ def _decide(game: Game, state: State, t: int, moved: float) -> bool:
 
     COUNT holds the records of that state.
     """
-    if state.types[COUNT, t] >= game.limits[CROWD]:
+    types, factor, ratio = state.types, state.factor, state.ratio
+    if types[COUNT, t] >= game.limits[CROWD]:
         return True
-    if state.types[PLACE_RARE, t] >= 0:
-        low, high = state.factor[DOWN], state.factor[UP]
+    if types[PLACE_RARE, t] >= 0:
+        low, high = factor[DOWN], factor[UP]
         if moved > 0.0:
-            low, high = low * state.factor[LOW], high * state.factor[HIGH]
+            low, high = low * factor[LOW], high * factor[HIGH]
         for attempt in range(2):
-            if state.ratio[0, t] * low >= 1.0 + _MARGIN:
+            if ratio[0, t] * low >= 1.0 + _MARGIN:
                 return True
-            if state.ratio[1, t] * high < 1.0 - _MARGIN:
+            if ratio[1, t] * high < 1.0 - _MARGIN:
                 return False
             if attempt == 0:
                 refresh(game, state, t)
@@ -122,32 +126,33 @@ def _decide(game: Game, state: State, t: int, moved: float) -> bool:
 @njit
 def _holds(game: Game, state: State, t: int, moved: float) -> bool:
     """Decide by S itself, and where its rounding could matter by the mass of the others."""
+    bins, types, along, limits = state.bins, state.types, game.along, game.limits
     weight, base = game.weight[t], row_start(game, t)
-    tau_high, tau_low = game.limits[TAU_HIGH], game.limits[TAU_LOW]
+    tau_high, tau_low = limits[TAU_HIGH], limits[TAU_LOW]
     past, near = 0, 0
     for x in range(game.sizes[N_BINS]):
-        mass = weight * game.along[base + x]
-        total = state.bins[RELEASED, x] + moved * state.bins[CHANGE, x]
-        slack = _MARGIN * (total + state.bins[RELEASED, x])
-        past += int(mass > tau_high * (total + slack))
-        near += int(mass > tau_high * (total - slack) or mass < tau_low * (total + slack))
+        mass = weight * along[base + x]
+        total = bins[RELEASED, x] + moved * bins[CHANGE, x]
+        slack = _MARGIN * (total + bins[RELEASED, x])
+        past += mass > tau_high * (total + slack)
+        near += mass > tau_high * (total - slack) or mass < tau_low * (total + slack)
     if near == 0:
         return True
     if past > 0 and tau_high < 1.0 - 4.0 * _MARGIN:
         return False
     for x in range(game.sizes[N_BINS]):
-        mass = weight * game.along[base + x]
-        total = state.bins[RELEASED, x] + moved * state.bins[CHANGE, x]
-        slack = _MARGIN * (total + state.bins[RELEASED, x])
+        mass = weight * along[base + x]
+        total = bins[RELEASED, x] + moved * bins[CHANGE, x]
+        slack = _MARGIN * (total + bins[RELEASED, x])
         if mass > tau_high * (total - slack) or mass < tau_low * (total + slack):
             others = 0.0
             for i in range(-1, state.number[N_USED]):
-                u = t if i < 0 else state.types[USED, i]
-                count = state.types[COUNT, t] - 1 if i < 0 else (state.types[COUNT, u] if u != t else 0)
-                others += count * (game.weight[u] * game.along[row_start(game, u) + x])
-            if mass > 0.0 and not mass <= game.limits[ODDS_HIGH] * others * (1.0 - _EXACT):
+                u = t if i < 0 else types[USED, i]
+                count = types[COUNT, t] - 1 if i < 0 else (types[COUNT, u] if u != t else 0)
+                others += count * (game.weight[u] * along[row_start(game, u) + x])
+            if mass > 0.0 and not mass <= limits[ODDS_HIGH] * others * (1.0 - _EXACT):
                 return False
-            if mass < game.limits[ODDS_LOW] * others * (1.0 + _EXACT):
+            if mass < limits[ODDS_LOW] * others * (1.0 + _EXACT):
                 return False
     return True
 
@@ -159,22 +164,23 @@ def more_satisfied(game: Game, state: State, old: int, new: int, m: int) -> int:
     Where everybody is satisfied now, a negative number means only that somebody would not be; the limit that
     was broken is remembered.
     """
-    all_now = state.number[UNSATISFIED] == 0
-    before_old, before_new = state.types[COUNT, old], state.types[COUNT, new]
-    state.types[COUNT, old] -= m
-    state.types[COUNT, new] += m
-    keep(state, new, USED, N_USED, state.types[COUNT, new] > 0)
+    types, number, factor, ratio = state.types, state.number, state.factor, state.ratio
+    all_now = number[UNSATISFIED] == 0
+    before_old, before_new = types[COUNT, old], types[COUNT, new]
+    types[COUNT, old] -= m
+    types[COUNT, new] += m
+    keep(state, new, USED, N_USED, types[COUNT, new] > 0)
     result = 0
-    low, high = state.factor[DOWN] * state.factor[LOW], state.factor[UP] * state.factor[HIGH]
-    scan = state.factor[WORST] * low < 1.0 + _MARGIN or state.factor[BEST] * high >= 1.0 - _MARGIN
+    low, high = factor[DOWN] * factor[LOW], factor[UP] * factor[HIGH]
+    scan = factor[WORST] * low < 1.0 + _MARGIN or factor[BEST] * high >= 1.0 - _MARGIN
     worst, best = math.inf, 0.0
-    for i in range(-2, state.number[N_RARE] if scan else 0):
-        t = new if i == -2 else (old if i == -1 else state.types[RARE, i])
+    for i in range(-2, number[N_RARE] if scan else 0):
+        t = new if i == -2 else (old if i == -1 else types[RARE, i])
         if i < 0 or (t != old and t != new):
-            before = before_new if t == new else (before_old if t == old else state.types[COUNT, t])
-            if state.types[PLACE_RARE, t] >= 0 and state.types[SATISFIED, t] == 0:
+            before = before_new if t == new else (before_old if t == old else types[COUNT, t])
+            if types[PLACE_RARE, t] >= 0 and types[SATISFIED, t] == 0:
                 before = 0
-            after = state.types[COUNT, t]
+            after = types[COUNT, t]
             if after > 0 and not _decide(game, state, t, 1.0):
                 after = 0
                 if all_now:
@@ -183,43 +189,45 @@ def more_satisfied(game: Game, state: State, old: int, new: int, m: int) -> int:
                     break
             result += after - before
         if i >= 0:
-            satisfied = state.types[SATISFIED, t] == 1
-            worst = min(worst, state.ratio[0, t]) if satisfied else worst
-            best = best if satisfied else max(best, state.ratio[1, t])
-    state.types[COUNT, old] = before_old
-    state.types[COUNT, new] = before_new
-    keep(state, new, USED, N_USED, state.types[COUNT, new] > 0)
+            satisfied = types[SATISFIED, t] == 1
+            worst = min(worst, ratio[0, t]) if satisfied else worst
+            best = best if satisfied else max(best, ratio[1, t])
+    types[COUNT, old] = before_old
+    types[COUNT, new] = before_new
+    keep(state, new, USED, N_USED, types[COUNT, new] > 0)
     if scan and not (all_now and result < 0):
-        state.factor[WORST], state.factor[BEST] = worst, best
+        factor[WORST], factor[BEST] = worst, best
     return result
 
 
 @njit
 def _remember(game: Game, state: State, t: int) -> None:
     """Keep type t, and the bin where the option looked at breaks its upper limit most, in `tight`."""
+    bins, number, along = state.bins, state.number, game.along
     worst, where = 0.0, 0
     base = row_start(game, t)
     for x in range(game.sizes[N_BINS]):
-        total = max(state.bins[RELEASED, x] + state.bins[CHANGE, x], _NOTHING)
-        if game.along[base + x] > worst * total:
-            worst, where = game.along[base + x] / total, x
-    at = state.number[NEXT_TIGHT]
+        total = max(bins[RELEASED, x] + bins[CHANGE, x], _NOTHING)
+        if along[base + x] > worst * total:
+            worst, where = along[base + x] / total, x
+    at = number[NEXT_TIGHT]
     state.tight[0, at], state.tight[1, at] = t, where
-    state.number[NEXT_TIGHT] = (at + 1) % N_TIGHT
+    number[NEXT_TIGHT] = (at + 1) % N_TIGHT
 
 
 @njit
 def breaks(game: Game, state: State, old: int, new: int) -> bool:
     """Return whether a record of type old that becomes type new surely breaks a limit of `tight`."""
-    plus, minus = game.weight[new], game.weight[old]
+    bins, along, weight, limits = state.bins, game.along, game.weight, game.limits
+    plus, minus = weight[new], weight[old]
     to, off = row_start(game, new), row_start(game, old)
     for i in range(N_TIGHT):
         t, x = state.tight[0, i], state.tight[1, i]
         if t >= 0 and state.types[COUNT, t] - int(t == old) + int(t == new) > 0:
-            total = state.bins[RELEASED, x] + (plus * game.along[to + x] - minus * game.along[off + x])
-            slack = _MARGIN * (total + state.bins[RELEASED, x])
-            mass = game.weight[t] * game.along[row_start(game, t) + x]
-            if mass > game.limits[TAU_HIGH] * (total + slack) and game.limits[TAU_HIGH] < 1.0 - 4.0 * _MARGIN:
+            total = bins[RELEASED, x] + (plus * along[to + x] - minus * along[off + x])
+            slack = _MARGIN * (total + bins[RELEASED, x])
+            mass = weight[t] * along[row_start(game, t) + x]
+            if mass > limits[TAU_HIGH] * (total + slack) and limits[TAU_HIGH] < 1.0 - 4.0 * _MARGIN:
                 return True
     return False
 
@@ -227,16 +235,17 @@ def breaks(game: Game, state: State, old: int, new: int) -> bool:
 @njit
 def settle(game: Game, state: State) -> None:
     """Decide for every rare type whether it is satisfied."""
+    types, number, factor, ratio = state.types, state.number, state.factor, state.ratio
     unsatisfied = 0
     worst, best = math.inf, 0.0
-    for i in range(state.number[N_RARE]):
-        t = state.types[RARE, i]
+    for i in range(number[N_RARE]):
+        t = types[RARE, i]
         satisfied = _decide(game, state, t, 0.0)
-        state.types[SATISFIED, t] = int(satisfied)
+        types[SATISFIED, t] = int(satisfied)
         if satisfied:
-            worst = min(worst, state.ratio[0, t])
+            worst = min(worst, ratio[0, t])
         else:
-            best = max(best, state.ratio[1, t])
-            unsatisfied += state.types[COUNT, t]
-    state.factor[WORST], state.factor[BEST] = worst, best
-    state.number[UNSATISFIED] = unsatisfied
+            best = max(best, ratio[1, t])
+            unsatisfied += types[COUNT, t]
+    factor[WORST], factor[BEST] = worst, best
+    number[UNSATISFIED] = unsatisfied

@@ -114,30 +114,32 @@ def row_start(game: Game, t: int) -> int:
 @njit
 def add_up(game: Game, state: State) -> None:
     """Compute S and what hangs on it from the counts."""
+    bins, types, number = state.bins, state.types, state.number
     n_bins = game.sizes[N_BINS]
     for x in range(game.sizes[PADDED]):
-        state.bins[RELEASED, x] = 0.0
-    for i in range(state.number[N_USED]):
-        t = state.types[USED, i]
-        weight, base = state.types[COUNT, t] * game.weight[t], row_start(game, t)
+        bins[RELEASED, x] = 0.0
+    for i in range(number[N_USED]):
+        t = types[USED, i]
+        weight, base = types[COUNT, t] * game.weight[t], row_start(game, t)
         for x in range(n_bins):
-            state.bins[RELEASED, x] += weight * game.along[base + x]
+            bins[RELEASED, x] += weight * game.along[base + x]
     for x in range(n_bins):
-        state.bins[PEAK, x] = state.bins[RELEASED, x]
-    state.number[ADDED] = state.number[MOVES]
+        bins[PEAK, x] = bins[RELEASED, x]
+    number[ADDED] = number[MOVES]
     invert(game, state)
 
 
 @njit(forceinline=True)
 def invert(game: Game, state: State) -> None:
     """Compute 1/S and the slopes; count the bins that nothing is released to."""
+    bins = state.bins
     empty = 0
     for x in range(game.sizes[N_BINS]):
-        total = state.bins[RELEASED, x]
+        total = bins[RELEASED, x]
         inverse = 1.0 / total if total > 0.0 else 0.0
-        state.bins[INVERSE, x] = inverse
-        state.bins[SLOPE, x] = state.bins[SHARE, x] * inverse
-        empty += int(total <= 0.0)
+        bins[INVERSE, x] = inverse
+        bins[SLOPE, x] = bins[SHARE, x] * inverse
+        empty += total <= 0.0
     state.number[EMPTY] = empty
 
 
@@ -148,33 +150,33 @@ def rank(game: Game, state: State, old: int) -> None:
     The sum over x of share (M[new] - M[old])/S, for eight scales at a time.
     """
     n_bins, width = game.sizes[N_BINS], game.sizes[WIDTH]
+    occupied, across, bins, slopes = game.occupied, game.across, state.bins, state.slopes
+    one, two = np.uint64(1), np.uint64(2)
     k = old // width
     for first in range(0, width, LANES):
         a = b = c = d = e = f = g = h = 0.0
-        for i in range(game.occupied.size):
-            x = game.occupied[i]
-            slope = state.bins[SLOPE, x]
-            at = np.uint64((n_bins - 1 + x - k) * width + first)
-            a += slope * game.across[at]
-            b += slope * game.across[at + np.uint64(1)]
-            c += slope * game.across[at + np.uint64(2)]
-            d += slope * game.across[at + np.uint64(3)]
-            e += slope * game.across[at + np.uint64(4)]
-            f += slope * game.across[at + np.uint64(5)]
-            g += slope * game.across[at + np.uint64(6)]
-            h += slope * game.across[at + np.uint64(7)]
-        t = k * width + first
-        state.slopes[first] = a * game.weight[t]
-        state.slopes[first + 1] = b * game.weight[t + 1]
-        state.slopes[first + 2] = c * game.weight[t + 2]
-        state.slopes[first + 3] = d * game.weight[t + 3]
-        state.slopes[first + 4] = e * game.weight[t + 4]
-        state.slopes[first + 5] = f * game.weight[t + 5]
-        state.slopes[first + 6] = g * game.weight[t + 6]
-        state.slopes[first + 7] = h * game.weight[t + 7]
-    own = state.slopes[old % width]
+        for i in range(occupied.size):
+            x = occupied[i]
+            slope = bins[SLOPE, x]
+            at: Any = np.uint64((n_bins - 1 + x - k) * width + first)
+            a += slope * across[at]
+            b += slope * across[at + one]
+            at += two
+            c += slope * across[at]
+            d += slope * across[at + one]
+            at += two
+            e += slope * across[at]
+            f += slope * across[at + one]
+            at += two
+            g += slope * across[at]
+            h += slope * across[at + one]
+        slopes[first], slopes[first + 1], slopes[first + 2], slopes[first + 3] = a, b, c, d
+        slopes[first + 4], slopes[first + 5], slopes[first + 6], slopes[first + 7] = e, f, g, h
     for v in range(width):
-        state.slopes[v] -= own
+        slopes[v] *= game.weight[k * width + v]
+    own = slopes[old % width]
+    for v in range(width):
+        slopes[v] -= own
 
 
 @njit
@@ -183,26 +185,27 @@ def consider(game: Game, state: State, old: int, new: int, m: int) -> None:
 
     Fills CHANGE and RELATIVE, and LOW and HIGH: factors between which every ratio would be multiplied.
     """
-    plus, minus = m * game.weight[new], m * game.weight[old]
+    bins, factor, along, weight = state.bins, state.factor, game.along, game.weight
+    plus, minus = m * weight[new], m * weight[old]
     to, off = np.uint64(row_start(game, new)), np.uint64(row_start(game, old))
     least, most = 0.0, 0.0
     for i in range(game.sizes[PADDED]):
         x: Any = np.uint64(i)
-        change = plus * game.along[to + x] - minus * game.along[off + x]
-        relative = change * state.bins[INVERSE, x]
-        state.bins[CHANGE, x] = change
-        state.bins[RELATIVE, x] = relative
+        change = plus * along[to + x] - minus * along[off + x]
+        relative = change * bins[INVERSE, x]
+        bins[CHANGE, x] = change
+        bins[RELATIVE, x] = relative
         least = relative if relative < least else least
         most = relative if relative > most else most
     if state.number[EMPTY] > 0:
         for i in range(game.sizes[N_BINS]):
-            if state.bins[INVERSE, i] == 0.0 and state.bins[CHANGE, i] > 0.0:
+            if bins[INVERSE, i] == 0.0 and bins[CHANGE, i] > 0.0:
                 most = math.inf
     low, high = 1.0 + least, 1.0 + most
     low = low if low * SHRUNK > 1.0 else 0.0  # what is left has lost its digits: no bound
     if game.limits[TAU_LOW] > 0.0:  # ratios of the lower limit go the other way
         low, high = min(low, 1.0 / high), max(high, 1.0 / low if low > 0.0 else math.inf)
-    state.factor[LOW], state.factor[HIGH] = low, high
+    factor[LOW], factor[HIGH] = low, high
 
 
 @njit(forceinline=True)
@@ -217,16 +220,17 @@ def _log1p(d: float) -> float:
 @njit
 def utility_gain(game: Game, state: State) -> float:
     """Return the fall of KL/ln K for the option looked at: sum of share ln(1 + relative)."""
+    bins, occupied = state.bins, game.occupied
     total = 0.0
     large = 0
-    for x in range(game.occupied[0], game.occupied[game.occupied.size - 1] + 1):
-        d = state.bins[RELATIVE, x]
-        total += state.bins[SHARE, x] * _log1p(d)
-        large += int(abs(d) >= _SMALL)
+    for x in range(occupied[0], occupied[occupied.size - 1] + 1):
+        d = bins[RELATIVE, x]
+        total += bins[SHARE, x] * _log1p(d)
+        large += abs(d) >= _SMALL
     if large > 0:
         total = 0.0
-        for i in range(game.occupied.size):
-            x = game.occupied[i]
-            d = state.bins[RELATIVE, x]
-            total += state.bins[SHARE, x] * (_log1p(d) if abs(d) < _SMALL else log(1.0 + d))
+        for i in range(occupied.size):
+            x = occupied[i]
+            d = bins[RELATIVE, x]
+            total += bins[SHARE, x] * (_log1p(d) if abs(d) < _SMALL else log(1.0 + d))
     return total

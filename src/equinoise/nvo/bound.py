@@ -94,7 +94,7 @@ def _least_leaf(problem: Problem, nodes: int, enough: float) -> float:
         if branch is None:
             break
         heapq.heappop(leaves)
-        for child in _children(problem, node, *branch):
+        for child in _children(node, *branch):
             solution = cuts.relax(child, _GAP)
             solved += 1
             heapq.heappush(leaves, (max(bound, solution.bound), next(order), child, solution))
@@ -129,13 +129,10 @@ def _excess(problem: Problem, mass: Floats) -> Floats:
     return np.asarray(excess)
 
 
-def _children(problem: Problem, node: Node, i: int, v: int) -> list[Node]:
-    """Return the node without type (i, v), and the node with it; fewer where one of them is empty."""
+def _children(node: Node, i: int, v: int) -> list[Node]:
+    """Return the node without type (i, v), unless it is the last one of its bin, and the node with it."""
     without, forced = node.allowed.copy(), node.forced.copy()
     without[i, v] = False
     forced[i, v] = True
-    allowed = node.allowed.copy()
-    if forced[i].sum() == problem.players[i]:
-        allowed[i] = forced[i]
     children = [Node(without, node.forced)] if without[i].any() else []
-    return [*children, Node(allowed, forced)]
+    return [*children, Node(node.allowed, forced)]

@@ -269,24 +269,77 @@ class NoiseGame:
         return counts
 
     def anneal(self, seed: int | None = 0, **options: Any) -> Profile:
-        """Search by simulated annealing; see :func:`equinoise.nvo.search.anneal`."""
+        """Search by simulated annealing among certified profiles.
+
+        Parameters
+        ----------
+        seed : int or None
+            None takes randomness from the operating system.
+        **options
+            ``start``, ``steps`` and ``replicate`` of :func:`equinoise.nvo.search.anneal`.
+
+        Returns
+        -------
+        Profile
+            Certified if any profile on the way was.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
+        """
         from equinoise.nvo.search import anneal
 
         found = anneal(self.kernel, self.histogram.counts, self.epsilon, seed=seed, **options)
         return self.profile(found.counts, "annealing", seed=seed)
 
     def genetic(self, seed: int | None = 0, **options: Any) -> Profile:
-        """Search by a genetic algorithm; see :func:`equinoise.nvo.search.genetic`."""
+        """Search by a genetic algorithm, the paper's approximate enumeration.
+
+        Parameters
+        ----------
+        seed : int or None
+            None takes randomness from the operating system.
+        **options
+            ``generations``, ``population``, ``parents``, ``mutation`` and ``kept`` of
+            :func:`equinoise.nvo.search.genetic`.
+
+        Returns
+        -------
+        Profile
+            The best of the last generation; certified only if it happens to be.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
+        """
         from equinoise.nvo.search import genetic
 
         found = genetic(self.kernel, self.histogram.counts, self.epsilon, seed=seed, **options)
         return self.profile(found.counts, "genetic search", seed=seed)
 
-    def lower_bound(self) -> float:
-        """Return a KL that no certified profile goes below; infinite when there is none."""
+    def lower_bound(self, **options: Any) -> float:
+        """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
+
+        Parameters
+        ----------
+        **options
+            ``nodes`` and ``enough`` of :func:`equinoise.nvo.bound.lower_bound`.
+
+        Returns
+        -------
+        float
+            In nats, never negative.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
+        """
         from equinoise.nvo.bound import lower_bound
 
-        return lower_bound(self.kernel, self.histogram.counts, self.epsilon)
+        return lower_bound(self.kernel, self.histogram.counts, self.epsilon, **options)
 
     def laplace(self, rule: str = "paper") -> Profile:
         """Return a profile in which all records use one scale: the Laplace mechanism.
