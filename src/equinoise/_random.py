@@ -28,9 +28,16 @@ from equinoise._jit import njit
 
 __all__ = [
     "CHANCE",
+    "CONTEXT",
+    "EVOLUTION",
     "NOISE",
+    "POSTERIOR",
+    "REWARD",
     "SAMPLE",
+    "SEARCH",
     "STRATEGY",
+    "TIE",
+    "TURN",
     "bernoulli",
     "categorical",
     "exponential",
@@ -49,6 +56,13 @@ STRATEGY = np.uint64(1)
 NOISE = np.uint64(2)
 CHANCE = np.uint64(3)
 SAMPLE = np.uint64(4)
+REWARD = np.uint64(5)
+TIE = np.uint64(6)
+POSTERIOR = np.uint64(7)
+CONTEXT = np.uint64(8)
+TURN = np.uint64(9)
+SEARCH = np.uint64(10)
+EVOLUTION = np.uint64(11)
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise._jit import njit
-from equinoise._random import exponential, integer, next_word, philox
+from equinoise._random import SEARCH, exponential, integer, next_word, philox
 from equinoise.nvo._evaluation_kernels import Floats, Game, Ints, divergence
 from equinoise.nvo._search_kernels import State, accept, allowed, excess
 
 Words = NDArray[np.uint64]
 
-SEARCH = np.uint64(10)  # purpose of the words, see equinoise._random
 _THREE = np.uint64(3)
 
 

@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from equinoise._elementary import log
 from equinoise._jit import njit
-from equinoise._random import integer, next_word, philox, uniform
+from equinoise._random import EVOLUTION, integer, next_word, philox, uniform
 from equinoise.nvo._evaluation_kernels import Floats, Game, Ints, evaluate
 
 Options = NDArray[np.int16]
 Words = NDArray[np.uint64]
-
-GENETIC = np.uint64(11)  # purpose of the words, see equinoise._random
 
 
 @njit
@@ -65,7 +63,7 @@ def exhaust(game: Game, counts: Ints, best: Ints, numbers: Floats, work: Floats,
 @njit
 def random_options(key: Words, child: int, n_scales: int, options: Options) -> None:
     """Fill options int16[n] of a child of the first generation, which has no parents."""
-    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(0), np.uint64(child), np.uint64(0), GENETIC)
+    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(0), np.uint64(child), np.uint64(0), EVOLUTION)
     for i in range(options.size):
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         options[i] = integer(word, n_scales)
@@ -77,7 +75,7 @@ def _cross(key: Words, child: int, generation: int, n_parents: int, n: int) -> A
 
     The players first..last-1 take after the other parent, the rest after the one.
     """
-    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(generation), np.uint64(child), np.uint64(0), GENETIC)
+    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(generation), np.uint64(child), np.uint64(0), EVOLUTION)
     w0, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     w1, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     w2, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)

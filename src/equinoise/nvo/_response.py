@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise._jit import njit
-from equinoise._random import integer, next_word, philox
+from equinoise._random import TURN, integer, next_word, philox
 from equinoise.nvo._response_limits import breaks, keep, list_rare, more_satisfied, refresh, settle
 from equinoise.nvo._response_state import (
     ADDED,
@@ -56,7 +56,6 @@ from equinoise.nvo._response_state import (
 
 Keys = NDArray[np.uint64]
 
-_TURNS = np.uint64(10)  # purpose of the random words; entity 0 draws the first options, 1 the order
 _FAR = 1e150  # bounds this wide start again
 _MOVES = 4096  # between two new sums
 
@@ -191,7 +190,7 @@ def take_turns(game: Game, state: State, turns: Ints, sizes: Ints, first: int, l
 @njit
 def draw_types(key: Keys, replicate: int, width: int, n_scales: int, counts: Ints, out: Ints) -> None:
     """Draw a uniformly random scale for every record: from counts int64[K] to out int64[K W]."""
-    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(0), np.uint64(0), np.uint64(replicate), _TURNS)
+    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(0), np.uint64(0), np.uint64(replicate), TURN)
     for k in range(counts.size):
         for _ in range(counts[k]):
             word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
@@ -201,7 +200,7 @@ def draw_types(key: Keys, replicate: int, width: int, n_scales: int, counts: Int
 @njit
 def shuffle(key: Keys, replicate: int, nth: int, turns: Ints, sizes: Ints) -> None:
     """Put groups into random order, all orders alike; `nth` counts the shuffles of a replicate."""
-    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(nth), np.uint64(1), np.uint64(replicate), _TURNS)
+    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(nth), np.uint64(1), np.uint64(replicate), TURN)
     for i in range(turns.size - 1, 0, -1):
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         j = integer(word, i + 1)
