@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._checkpoint import Blocks
 
 __all__ = ["run", "tick"]
 
@@ -30,6 +31,7 @@ Arrays = TypeVar("Arrays", tuple[NDArray[Any], ...], dict[str, NDArray[Any]])
 
 _LARGEST_BLOCK = 1024  # results of a block are copied as a whole
 _BLOCKS_A_WORKER = 4  # more would cost calls, fewer would leave workers idle at the end
+_FINER = 8  # times as many where finished blocks are kept, so that a kill loses little
 _UNKNOWN_WORKERS = 64  # assumed of an executor that does not say
 _POLL = 0.1  # seconds between two looks at progress and cancellation
 
@@ -84,6 +86,7 @@ def run(
     block: int | None = None,
     executor: Executor | None = None,
     progress: bool | str = False,
+    resume: str | os.PathLike[str] | None = None,
     work: float = 1.0,
 ) -> Arrays:
     """Run a task over all replicates, block by block, and join what the blocks return.
@@ -103,6 +106,9 @@ def run(
         to, and stays open. By default threads of this process, as many as it has processors.
     progress : bool or str
         Whether to show a bar, on stderr and only where that is a terminal. A string also names the bar.
+    resume : path, optional
+        A folder for finished blocks, each kept whole as it ends. The same call started again, with any
+        executor or blocks and as many replicates as one likes, goes on from them to the same bits.
     work : float
         Work of one replicate in the units of :func:`tick`. Blocks whose tasks do not tick count when they
         end.
@@ -115,7 +121,8 @@ def run(
     Raises
     ------
     TypeError, ValueError
-        If an argument is of a wrong kind or out of range, or the arrays of two blocks do not match.
+        If an argument is of a wrong kind or out of range, the arrays of two blocks do not match, or the
+        folder `resume` belongs to another run.
 
     Notes
     -----
@@ -139,14 +146,22 @@ def run(
     shown = _checks.flag("progress", progress) if not isinstance(progress, str) else True
     work = _checks.number("work", work, 0.0, open_low=True)
     if block is None:
-        block = min(_LARGEST_BLOCK, -(-n_replicates // (_BLOCKS_A_WORKER * _workers(executor))))
+        blocks = _BLOCKS_A_WORKER * _workers(executor) * (1 if resume is None else _FINER)
+        block = min(_LARGEST_BLOCK, -(-n_replicates // blocks))
     block = _checks.integer("block", block, minimum=1)
-    spans = [(start, min(start + block, n_replicates)) for start in range(0, n_replicates, block)]
     joined = _Joined(n_replicates)
+    kept = None if resume is None else Blocks(resume, task)
+    gaps = [(0, n_replicates)] if kept is None else kept.missing(n_replicates, joined.put)
+    spans = [(start, min(start + block, end)) for first, end in gaps for start in range(first, end, block)]
+    known = n_replicates - sum(stop - start for start, stop in spans)
+
+    def keep(start: int, stop: int, arrays: Any) -> None:
+        joined.put(start, stop, arrays)
+        if kept is not None:
+            kept.put(start, stop, arrays)
+
     with _pool(executor, len(spans)) as pool, _bar(shown, label, n_replicates * work) as show:
-        _run_blocks(
-            task, pool, spans, joined.put, lambda replicates, ticked: show(replicates * work + ticked)
-        )
+        _run_blocks(task, pool, spans, keep, lambda done, ticked: show((known + done) * work + ticked))
     return joined.arrays  # type: ignore[return-value]
 
 
@@ -165,7 +180,7 @@ def _pool(executor: Executor | None, n_blocks: int) -> Iterator[Executor]:
     if executor is not None:
         yield executor
         return
-    with ThreadPoolExecutor(min(_workers(None), n_blocks), thread_name_prefix="equinoise") as pool:
+    with ThreadPoolExecutor(max(1, min(_workers(None), n_blocks)), thread_name_prefix="equinoise") as pool:
         yield pool
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -114,6 +115,7 @@ def simulate(
     block: int | None = None,
     executor: Executor | None = None,
     progress: bool | str = False,
+    resume: str | os.PathLike[str] | None = None,
 ) -> EfbRun:
     """Let a learner play against an environment, many times over.
 
@@ -148,6 +150,8 @@ def simulate(
         Where tasks run; threads of this process by default.
     progress : bool or str
         Show a bar on stderr where that is a terminal; a string names it.
+    resume : path, optional
+        A folder for finished blocks: the same call goes on from them after a kill.
 
     Returns
     -------
@@ -188,7 +192,13 @@ def simulate(
     rule = checked_tuning(game, tuning, trials, budget)
     task = _task(game, played, baselines.make_learner(name, game, trials, budget, rule), checkpoints, key)
     result = replicates.run(
-        functools.partial(_run_block, task), n, block=block, executor=executor, progress=progress, work=trials
+        functools.partial(_run_block, task),
+        n,
+        block=block,
+        executor=executor,
+        progress=progress,
+        resume=resume,
+        work=trials,
     )
     policy = result["policy"] if table is None else baselines.behaviour_policy(tree, table, result["policy"])
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)

@@ -1,0 +1,177 @@
+"""Finished blocks of replicates in a folder, so that a run that was killed goes on from them.
+
+A folder belongs to one run: a fingerprint of the task (its function, its arrays, its seed) and of this
+version stands in ``run.json``. Each block is a file of its own, whole or not there, named by its replicates.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import re
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import equinoise
+from equinoise import _archive, _checks, _files
+
+__all__ = ["Blocks", "fingerprint"]
+
+_KIND = "equinoise replicates, version 1"
+_NAME = re.compile(r"replicates-(\d+)-(\d+)\.npz")
+
+Arrays = tuple[NDArray[Any], ...] | dict[str, NDArray[Any]]
+
+
+class Blocks:
+    """The blocks of one run in a folder, which is made where it is missing.
+
+    Parameters
+    ----------
+    folder : path
+        Missing, empty, or of the same run.
+    task : callable
+        What :func:`equinoise.replicates.run` runs.
+
+    Raises
+    ------
+    TypeError
+        If `folder` is not a path, or the task holds something that has no fingerprint.
+    ValueError
+        If the folder belongs to another run, holds other files, or cannot be written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], task: Callable[[int, int], Any]) -> None:
+        if not isinstance(folder, str | os.PathLike):
+            raise TypeError(f"resume must be the path of a folder, got {_checks.shown(folder)}")
+        mark = fingerprint(task)
+        self.folder = _files.writable_folder("resume", folder)
+        marker = self.folder / "run.json"
+        try:
+            known = json.loads(marker.read_bytes())
+        except FileNotFoundError:
+            if self.folder.is_dir() and not all(_is_left_over(path) for path in self.folder.iterdir()):
+                raise ValueError(
+                    f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
+                ) from None
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _files.write_json(marker, {"kind": _KIND, "run": mark})
+            return
+        except (OSError, ValueError):
+            known = None
+        if known != {"kind": _KIND, "run": mark}:
+            raise ValueError(
+                f"resume must be a folder of this very run, got {str(self.folder)!r} of another: its "
+                "arguments, seed (None is a new one every time) or version differ"
+            )
+
+    def put(self, start: int, stop: int, block: Arrays) -> None:
+        """Keep what the task returned for the replicates start to stop - 1."""
+        named = block if isinstance(block, dict) else {str(i): array for i, array in enumerate(block)}
+        arrays = {f"a{i}": np.asarray(array) for i, array in enumerate(named.values())}
+        names = list(named) if isinstance(block, dict) else None
+        path = self.folder / f"replicates-{start:09d}-{stop:09d}.npz"
+        _archive.save_arrays(path, _KIND, arrays, {"start": start, "stop": stop, "names": names})
+
+    def missing(self, n_replicates: int, keep: Callable[[int, int, Arrays], None]) -> list[tuple[int, int]]:
+        """Give every kept block below `n_replicates` to `keep`, and return the gaps between them.
+
+        A damaged file counts as missing.
+        """
+        gaps, reached = [], 0
+        for first, stop, path in self._found():
+            begin, end = max(first, reached), min(stop, n_replicates)
+            if begin >= end:
+                continue
+            block = _read(path, first, stop)
+            if block is None:
+                continue
+            if begin > reached:
+                gaps.append((reached, begin))
+            keep(begin, end, _cut(block, begin - first, end - first))
+            reached = end
+        return gaps if reached == n_replicates else [*gaps, (reached, n_replicates)]
+
+    def _found(self) -> Iterator[tuple[int, int, Path]]:
+        for path in sorted(self.folder.iterdir()):
+            match = _NAME.fullmatch(path.name)
+            if match:
+                yield int(match[1]), int(match[2]), path
+
+
+def _is_left_over(path: Path) -> bool:
+    """Return whether a file is what a kill in the middle of a write leaves."""
+    return path.name.startswith(".") and path.suffix == ".tmp"
+
+
+def _read(path: Path, start: int, stop: int) -> Arrays | None:
+    with contextlib.suppress(ValueError, OSError):
+        arrays, meta = _archive.load_arrays(path, _KIND)
+        if (meta["start"], meta["stop"]) == (start, stop):
+            values = [arrays[f"a{i}"] for i in range(len(arrays))]
+            return tuple(values) if meta["names"] is None else dict(zip(meta["names"], values, strict=True))
+    return None
+
+
+def _cut(block: Arrays, begin: int, end: int) -> Arrays:
+    """Return the entries begin..end-1 of every array, as arrays of their own."""
+    if isinstance(block, dict):
+        return {name: np.array(array[begin:end]) for name, array in block.items()}
+    return tuple(np.array(array[begin:end]) for array in block)
+
+
+def fingerprint(value: object) -> str:
+    """Return a hash of a task: the same in every process for the same function, arrays and numbers.
+
+    Takes functions, partials, dataclasses and tuples of arrays, numbers, text and None, nested.
+
+    Raises
+    ------
+    TypeError
+        If there is anything else in it.
+    """
+    digest = hashlib.sha256(equinoise.__version__.encode())
+    for piece in _pieces(value):
+        digest.update(len(piece).to_bytes(8, "little"))
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _pieces(value: object) -> Iterator[bytes]:
+    """Yield what tells a value from others: the name of its type, then its content."""
+    if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
+        yield f"{value.__module__}.{value.__qualname__}".encode()
+        return
+    yield f"{type(value).__module__}.{type(value).__qualname__}".encode()
+    parts: list[object]
+    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+        yield repr((value.dtype.descr, value.shape)).encode()
+        yield np.ascontiguousarray(value).tobytes()
+        return
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        yield repr(value).encode("utf-8", "surrogatepass")
+        return
+    if isinstance(value, functools.partial):
+        parts = [value.func, value.args, value.keywords]
+    elif isinstance(value, types.MethodType):
+        parts = [value.__func__, value.__self__]
+    elif isinstance(value, dict):
+        parts = [part for pair in value.items() for part in pair]
+    elif isinstance(value, tuple | list):
+        parts = list(value)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    else:
+        raise TypeError(f"resume needs a task of arrays and numbers, got {_checks.shown(value)} in it")
+    yield str(len(parts)).encode()
+    for part in parts:
+        yield from _pieces(part)

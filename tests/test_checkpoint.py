@@ -1,0 +1,202 @@
+"""Kept blocks: the same bits after a kill, and no block of another run."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from equinoise import efb, games, replicates
+from equinoise._checkpoint import fingerprint
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+
+class Parts(NamedTuple):
+    numbers: np.ndarray
+    power: float = 2.0
+
+
+@dataclass(frozen=True)
+class Whole:
+    parts: Parts
+    name: str | None = None
+
+
+def task(whole, start, stop):
+    return {"value": np.arange(start, stop) ** whole.parts.power + whole.parts.numbers[0]}
+
+
+def pair(_, start, stop):
+    return np.arange(start, stop), np.zeros((stop - start, 2), dtype=np.float32)
+
+
+def made(value=1.0, function=task, **options):
+    return functools.partial(function, Whole(Parts(np.array([value]), **options)))
+
+
+def counting(calls, function):
+    def counted(whole, start, stop):
+        calls.append((start, stop))
+        return function(whole, start, stop)
+
+    counted.__qualname__, counted.__module__ = function.__qualname__, function.__module__
+    return counted
+
+
+@pytest.mark.parametrize("function", [task, pair])
+def test_only_gaps_are_run_again_and_the_bits_are_the_same(tmp_path, function):
+    calls = []
+    counted = functools.partial(counting(calls, function), Whole(Parts(np.array([1.0]))))
+    whole = replicates.run(counted, 20, block=3, resume=tmp_path / "kept")
+    for name in ("replicates-000000003-000000006.npz", "replicates-000000018-000000020.npz"):
+        (tmp_path / "kept" / name).unlink()
+    calls.clear()
+    again = replicates.run(counted, 20, block=2, resume=tmp_path / "kept")
+    assert sorted(calls) == [(3, 5), (5, 6), (18, 20)]
+    for one, other in zip(*(x.values() if isinstance(x, dict) else x for x in (whole, again)), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+        assert other.flags.writeable
+    calls.clear()
+    replicates.run(counted, 20, resume=tmp_path / "kept")
+    assert calls == []
+
+
+@pytest.mark.parametrize("n", [1, 7, 9, 10, 25])
+def test_more_or_fewer_replicates_use_what_is_there(tmp_path, n):
+    replicates.run(made(), 10, block=4, resume=tmp_path)
+    calls = []
+    result = replicates.run(
+        functools.partial(counting(calls, task), *made().args), n, block=100, resume=tmp_path
+    )
+    np.testing.assert_array_equal(result["value"], replicates.run(made(), n)["value"])
+    assert calls == ([(10, 25)] if n == 25 else [])
+
+
+def test_overlapping_blocks_of_two_sizes(tmp_path):
+    replicates.run(made(), 10, block=4, resume=tmp_path / "a")
+    replicates.run(made(), 10, block=3, resume=tmp_path / "b")
+    (tmp_path / "a/replicates-000000004-000000008.npz").unlink()
+    for path in (tmp_path / "b").glob("*.npz"):
+        shutil.copy(path, tmp_path / "a" / path.name)
+    (tmp_path / "a/replicates-000000006-000000009.npz").unlink()
+    calls = []
+    counted = functools.partial(counting(calls, task), *made().args)
+    result = replicates.run(counted, 10, block=100, resume=tmp_path / "a")
+    assert calls == [(6, 8)]
+    np.testing.assert_array_equal(result["value"], replicates.run(made(), 10)["value"])
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 nothing", None])
+def test_a_damaged_block_is_run_again(tmp_path, damage):
+    whole = replicates.run(made(), 9, block=3, resume=tmp_path)
+    path = tmp_path / "replicates-000000003-000000006.npz"
+    path.write_bytes(path.read_bytes()[:-30] if damage is None else damage)
+    calls = []
+    again = replicates.run(functools.partial(counting(calls, task), *made().args), 9, resume=tmp_path)
+    assert {(min(c), max(c)) for c in calls} <= {(s, e) for s in range(3, 6) for e in range(4, 7)}
+    assert sum(stop - start for start, stop in calls) == 3
+    np.testing.assert_array_equal(again["value"], whole["value"])
+
+
+def test_a_block_under_another_name_is_run_again(tmp_path):
+    replicates.run(made(), 9, block=3, resume=tmp_path)
+    path = tmp_path / "replicates-000000003-000000006.npz"
+    shutil.copy(tmp_path / "replicates-000000000-000000003.npz", path)
+    again = replicates.run(made(), 9, resume=tmp_path)
+    np.testing.assert_array_equal(again["value"], replicates.run(made(), 9)["value"])
+
+
+@pytest.mark.parametrize("other", [made(2.0), made(power=3.0), made(function=pair)])
+def test_a_folder_of_another_run_is_refused_and_left_alone(tmp_path, other):
+    replicates.run(made(), 4, resume=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=r"^resume must be a folder of this very run, got '.*' of another"):
+        replicates.run(other, 4, resume=tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_folders_with_other_files_and_things_that_are_no_folder_are_refused(tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    with pytest.raises(ValueError, match=r"^resume must be an empty folder or one of this run"):
+        replicates.run(made(), 4, resume=tmp_path)
+    with pytest.raises(ValueError, match=r"^resume must be a folder, got"):
+        replicates.run(made(), 4, resume=tmp_path / "mine.txt")
+    with pytest.raises(TypeError, match=r"^resume must be the path of a folder, got 3"):
+        replicates.run(made(), 4, resume=3)
+    with pytest.raises(TypeError, match=r"^resume needs a task of arrays and numbers, got"):
+        replicates.run(functools.partial(task, object()), 4, resume=tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    (tmp_path / "mine.txt").rename(tmp_path / ".run.json.0123456789ab.tmp")
+    replicates.run(made(), 4, resume=tmp_path)
+
+
+def test_fingerprints_tell_values_apart_and_are_stable():
+    values = [
+        *(None, True, 1, 1.0, "1", b"1", (1,), [1], (1, 1), ((1,), 1), (1, (1,)), {"a": 1}, {"b": 1}),
+        *(np.arange(3), np.arange(3.0), np.arange(3)[:, None], np.float64(1.0), np.zeros(2), -np.zeros(2)),
+        *(Parts(np.zeros(1)), Whole(Parts(np.zeros(1))), Whole(Parts(np.zeros(1)), "x"), task, pair, made()),
+        *(np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]), "x" * 2, ("x", "x"), ("xx",), ("", "xx")),
+    ]
+    marks = [fingerprint(value) for value in values]
+    assert len(set(marks)) == len(marks)
+    assert fingerprint(np.arange(6).reshape(2, 3).T) == fingerprint(np.arange(6).reshape(2, 3).T.copy())
+    assert marks[-6] == fingerprint(made())
+
+
+def test_a_kill_loses_only_unfinished_blocks(tmp_path):
+    script = textwrap.dedent("""
+        import functools, sys, time
+        import numpy as np
+        from equinoise import replicates
+        def slow(seconds, start, stop):
+            for _ in range(stop - start):
+                time.sleep(seconds)
+                print(start, flush=True)
+            return (np.arange(start, stop) * np.pi,)
+        result, = replicates.run(functools.partial(slow, 0.02), 40, block=2, resume=sys.argv[1])
+        assert (result == np.arange(40) * np.pi).all()
+    """)
+    (tmp_path / "script.py").write_text(script)
+    command = [sys.executable, tmp_path / "script.py", tmp_path / "kept"]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(list((tmp_path / "kept").glob("*.npz"))) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    finished = len(list((tmp_path / "kept").glob("*.npz")))
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert len(done.stdout.split()) == 40 - 2 * finished < 40
+
+
+def test_simulations_resume(tmp_path):
+    tree, environment = games.load("kuhn_poker")
+
+    def simulate(**options):
+        chosen = {"horizon": 50, "epsilon": 1.0, "n_replicates": 6, "seed": 3, "block": 2} | options
+        return efb.simulate(tree, environment, **chosen)
+
+    whole = simulate(resume=tmp_path)
+    tree.n_leaves, tree.depth, environment.best_response()  # kept on the objects, no part of the run
+    next(tmp_path.glob("*.npz")).unlink()
+    again = simulate(resume=tmp_path, block=None)
+    np.testing.assert_array_equal(whole.regret, again.regret)
+    np.testing.assert_array_equal(whole.policy, again.policy)
+    for other in ({"seed": 4}, {"epsilon": 2.0}, {"horizon": 51}, {"learner": "uniform"}, {"seed": None}):
+        with pytest.raises(ValueError, match=r"^resume must be a folder of this very run"):
+            simulate(resume=tmp_path, **other)
