@@ -136,13 +136,14 @@ def test_nobody_without_a_home_gets_no_folder_named_tilde(package, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["install"]
 
 
-def test_files_cut_short_are_mended(package, tmp_path):
+@pytest.mark.parametrize("damage", [lambda old: old[:40], lambda old: b"", lambda old: b"no pickle" * 9])
+def test_damaged_files_are_mended(package, tmp_path, damage):
     cache = tmp_path / "cache"
     for suffix in ("nbc", "nbi"):
         report(package, NUMBA_CACHE_DIR=str(cache))
         damaged = [path for path in cache.rglob(f"*.{suffix}") if "scaled" in path.name]
         assert len(damaged) == 1
-        damaged[0].write_bytes(damaged[0].read_bytes()[:40])
+        damaged[0].write_bytes(damage(damaged[0].read_bytes()))
         assert report(package, NUMBA_CACHE_DIR=str(cache))[:2] == [3.0, 0]
         assert report(package, NUMBA_CACHE_DIR=str(cache))[:2] == [3.0, 1]
 

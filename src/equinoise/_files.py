@@ -46,8 +46,12 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return JSON that every reader takes: indented, UTF-8, and neither NaN nor infinity as a bare word."""
-    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    """Return JSON that every reader takes: indented, UTF-8, and neither NaN nor infinity as a bare word.
+
+    What is no character, as in a file name of another encoding, becomes an escape.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")
 
 
 def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
@@ -45,7 +44,9 @@ def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     function : callable
         A function over arrays and numbers.
     **options
-        Passed on to :func:`numba.njit`; a kernel that sets ``fastmath`` says why.
+        Passed on to :func:`numba.njit`. A kernel that sets ``fastmath`` says why, and calls nothing: what is
+        inlined into it takes its flags over, and error-free sums such as those of the package's logarithm
+        then come out wrong.
 
     Returns
     -------
@@ -151,10 +152,10 @@ class _Cache(caching.FunctionCache):
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
-        """Let a full disk or a file cut short cost the cached code, not the result; begin the index anew."""
+        """Let a full disk or a damaged file cost the cached code, not the result; begin the index anew."""
         try:
             yield
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except Exception:  # damaged pickles fail in any way, from IndexError to ImportError
             cache: Any = super()
             with contextlib.suppress(OSError):
                 cache.flush()

@@ -244,3 +244,41 @@ def test_no_bar_in_a_pipe_and_a_reader_that_leaves_is_no_error(tmp_path):
     child.wait(60)
     child.stderr.close()
     assert names(tmp_path / "equinoise-efb") == ["regret.csv", "regret.png", "run.json"]
+
+
+@pytest.mark.parametrize("closed", [[1], [2], [1, 2]])
+def test_closed_streams_cost_no_results(tmp_path, closed):
+    def close():
+        for number in closed:
+            os.close(number)
+
+    process = command(*SMALL, "--out", str(tmp_path / "out"), preexec_fn=close)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert names(tmp_path / "out") == ["regret.csv", "regret.png", "run.json"]
+    assert ("Wrote" in out) == (1 not in closed)
+    assert err == ""
+
+
+def test_names_that_the_terminal_or_unicode_lack_are_shown_as_escapes(tmp_path):
+    name = os.fsdecode(b"caf\xe9 $x$ \xc3\xa9.efg")
+    game = 'EFG 2 R "g" { "a" }\np "" 1 1 "" { "l" "r" } 0\nt "" 1 "" { 1 }\nt "" 2 "" { 0 }\n'
+    (tmp_path / name).write_text(game)
+    arguments = [sys.executable, "-c", START, "efb", name, "--trials", "100", "--replicates", "2"]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONIOENCODING": "ascii"}
+    made = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert made.stderr == b""
+    assert made.stdout.startswith(rb"caf\udce9 $x$ \xe9.efg, player 0")
+    document = json.loads((tmp_path / "equinoise-efb/run.json").read_bytes())
+    assert document["parameters"]["game"] == name
+
+
+def test_the_package_runs_as_a_module():
+    made = subprocess.run(
+        [sys.executable, "-m", "equinoise", "--version"],
+        env=os.environ | {"PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert made.stdout == f"equinoise {equinoise.__version__}\n"

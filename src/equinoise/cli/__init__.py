@@ -56,9 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code.
     """
+    _mend_streams()
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
         return _run(arguments)
+
+
+def _mend_streams() -> None:
+    """Let no output be lost work: a closed stream takes and drops it, a narrow encoding shows escapes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for the rest of the process
+        elif getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(arguments: Sequence[str] | None) -> int:

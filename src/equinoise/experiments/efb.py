@@ -169,7 +169,8 @@ class Comparison:
         """Return ``regret.csv`` (all checkpoints), ``regret.png`` and ``run.json`` as bytes."""
         figure = figures.figure()
         axes = figures.regret_curve(figure.subplots(), [(run.label, run) for run in self.runs.values()])
-        axes.set_title(f"{self.parameters.game}, player {self.parameters.player}", fontsize="medium")
+        title = f"{self.parameters.game}, player {self.parameters.player}"
+        axes.set_title(figures.printable(title), fontsize="medium")
         table = io.StringIO()
         self.to_frame().to_csv(table, index=False, lineterminator="\n")
         return {

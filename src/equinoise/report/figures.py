@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["distributions", "figure", "new_axes", "noise_scales", "png", "regret_curve"]
+__all__ = ["distributions", "figure", "new_axes", "noise_scales", "png", "printable", "regret_curve"]
 
 
 class _Style(NamedTuple):
@@ -76,6 +76,11 @@ def png(drawn: Figure, dots_per_inch: int = 150) -> bytes:
     buffer = io.BytesIO()
     drawn.savefig(buffer, format="png", dpi=dots_per_inch)
     return buffer.getvalue()
+
+
+def printable(text: str) -> str:
+    """Return text that can be drawn: no formulas (``$``), and escapes for what is no character."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
 
 
 def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Axes:
