@@ -67,6 +67,23 @@ def test_games_lists_built_ins_with_sizes(capsys):
     assert ".efg" in out
 
 
+def test_games_as_json(capsys):
+    assert main(["games", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    kuhn = next(row for row in rows if row["game"] == "kuhn_poker")
+    assert (kuhn["infosets"], kuhn["actions"]) == (7, 13)
+    assert kuhn["log_n_strategies"] == pytest.approx(3.2958, abs=1e-4)
+    assert kuhn["loss_of_best_strategy"] < kuhn["loss_of_uniform_play"]
+
+
+def test_completion_is_offered_and_writes_a_script(capsys, monkeypatch):
+    monkeypatch.setenv("_EQUINOISE_COMPLETE", "source_bash")
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    assert "_EQUINOISE_COMPLETE=complete_bash" in capsys.readouterr().out
+
+
 def test_efb_prints_a_table_and_writes_three_files(capsys, tmp_path):
     assert main([*SMALL, "--out", "here/deep", "--jobs", "2"]) == 0
     out, err = capsys.readouterr()

@@ -20,7 +20,6 @@ from equinoise.cli._terminal import WrongUse, say
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

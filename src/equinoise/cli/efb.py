@@ -60,9 +60,10 @@ def command(
     ] = Path("equinoise-efb"),
     as_json: Annotated[bool, typer.Option("--json", help="Print run.json in place of the table.")] = False,
 ) -> None:
-    """Learn to play GAME from locally private reports: regret, its bound, and what privacy costs.
+    """Learn to play GAME from locally private reports.
 
-    Three learners meet the same luck: DP-EFB at epsilon, the same without privacy, and uniform play.
+    Shows the regret, the bound that is proven for it, and what privacy costs. Three learners meet the same
+    luck: DP-EFB at epsilon, the same without privacy, and uniform play.
     """
     from concurrent.futures import ThreadPoolExecutor
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
 from equinoise.cli._terminal import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 __all__ = ["command"]
 
@@ -20,22 +29,44 @@ include a root with a single action.
 """
 
 
-def command() -> None:
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
+) -> None:
     """List the built-in games, and how to name others."""
+    rows = [_row(name) for name in SMALL]
+    if as_json:
+        json.dump(rows, sys.stdout, indent=2)
+        print()
+        return
+    console().print(_table(rows))
+    print(OTHERS, end="")
+
+
+def _row(name: str) -> dict[str, Any]:
+    from equinoise.games import load
+
+    tree, environment = load(name)
+    return {
+        "game": name,
+        "infosets": tree.n_infosets,
+        "actions": tree.n_actions,
+        "depth": tree.depth,
+        "log_n_strategies": tree.log_n_strategies,
+        "loss_of_best_strategy": environment.best_response()[0],
+        "loss_of_uniform_play": environment.expected_loss(tree.uniform_policy()),
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
     from rich import box
     from rich.table import Table
-
-    from equinoise.games import load
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("game", no_wrap=True)
     for heading in ("infosets", "actions", "depth", "ln S", "best", "uniform"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for name in SMALL:
-        tree, environment = load(name)
-        best, uniform = environment.best_response()[0], environment.expected_loss(tree.uniform_policy())
-        sizes = (tree.n_infosets, tree.n_actions, tree.depth)
-        numbers = [f"{size:,}" for size in sizes]
-        table.add_row(name, *numbers, f"{tree.log_n_strategies:.1f}", f"{best:.4f}", f"{uniform:.4f}")
-    console().print(table)
-    print(OTHERS, end="")
+    for row in rows:
+        name, *sizes, strategies, best, uniform = row.values()
+        counts = [f"{size:,}" for size in sizes]
+        table.add_row(name, *counts, f"{strategies:.1f}", f"{best:.4f}", f"{uniform:.4f}")
+    return table
