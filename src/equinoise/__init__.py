@@ -9,6 +9,8 @@ True
 * :mod:`~equinoise.games`: a game file or an OpenSpiel name becomes a tree of flat arrays for one learner.
 * :mod:`~equinoise.efb`: locally private learning in such a tree, simulated or one user at a time.
 * :mod:`~equinoise.nvo`: every record of a data set picks its own noise, for a release of one column.
+* :mod:`~equinoise.bandits`: bandits that gather data privately, so that what they gathered can be trusted.
+* :mod:`~equinoise.inference`: bounds on bias, and p-values corrected for how the data came about.
 * :mod:`~equinoise.mechanisms`: noise, for simulation and for people.
 * :mod:`~equinoise.replicates`: one runner for everything that is repeated, on threads or any executor.
 * :mod:`~equinoise.experiments`: what the command ``equinoise`` computes, one file a paper.
@@ -22,11 +24,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equinoise import efb, experiments, games, mechanisms, nvo, replicates
+    from equinoise import bandits, efb, experiments, games, inference, mechanisms, nvo, replicates
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "efb", "experiments", "games", "mechanisms", "nvo", "replicates"]
+__all__ = [
+    "__version__",
+    "bandits",
+    "efb",
+    "experiments",
+    "games",
+    "inference",
+    "mechanisms",
+    "nvo",
+    "replicates",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,159 @@
+"""Plain tests of one mean, for scalars or whole arrays of arms and replicates at once.
+
+Their p-values hold for a hypothesis that is fixed beforehand. For one that a private bandit's actions chose,
+put them through :func:`equinoise.inference.adjusted_p_value`, or hold them against
+:func:`equinoise.inference.corrected_level`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equinoise import _checks
+from equinoise.inference._arguments import Floats, Number, Numbers, as_given, counts, positive, together
+
+__all__ = ["ALTERNATIVES", "binomial_test", "z_test"]
+
+ALTERNATIVES = ("two-sided", "less", "greater")
+
+_TIE = 1e-7  # outcomes as likely as the one seen, up to rounding, count as extreme: scipy's choice
+
+
+def z_test(estimate: Numbers, null: Numbers, stderr: Numbers, alternative: str = "two-sided") -> Number:
+    """Return the p-value of a normal test that a mean is `null`.
+
+    The statistic is (estimate - null)/stderr, standard normal under the null hypothesis.
+
+    Parameters
+    ----------
+    estimate, null : float or array
+        Finite.
+    stderr : float or array
+        Standard error of the estimate, a root of a variance, positive.
+    alternative : {"two-sided", "less", "greater"}
+        Where the estimate would speak against the null hypothesis.
+
+    Returns
+    -------
+    float, or float64 array of the shape that the arguments broadcast to
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Examples
+    --------
+    >>> round(z_test(0.6, 0.5, 0.051), 4)
+    0.0499
+    >>> z_test([0.4, 0.6], 0.5, 0.1, alternative="less").round(4)
+    array([0.1587, 0.8413])
+    """
+    from scipy.special import erfc, ndtr
+
+    side = _checks.choice("alternative", alternative, ALTERNATIVES)
+    seen = _checks.array("estimate", estimate, np.float64, None)
+    expected = _checks.array("null", null, np.float64, None)
+    error = positive("stderr", stderr)
+    seen, expected, error = together(estimate=seen, null=expected, stderr=error)
+    with np.errstate(over="ignore", under="ignore"):
+        z = (seen - expected) / error
+        if side == "two-sided":
+            return as_given(erfc(np.abs(z) * np.sqrt(0.5)))
+        return as_given(ndtr(z if side == "less" else -z))
+
+
+def binomial_test(
+    successes: Numbers, trials: Numbers, null: Numbers, alternative: str = "two-sided"
+) -> Number:
+    """Return the exact p-value that a success has probability `null`.
+
+    Two-sided, it is the probability under the null hypothesis of all outcomes that are no more likely than
+    the one seen.
+
+    Parameters
+    ----------
+    successes : int or array
+        From 0 to `trials`.
+    trials : int or array
+        At least 0; no trial gives 1.
+    null : float or array
+        In [0, 1].
+    alternative : {"two-sided", "less", "greater"}
+        Where the successes would speak against the null hypothesis.
+
+    Returns
+    -------
+    float, or float64 array of the shape that the arguments broadcast to
+        As ``scipy.stats.binomtest`` gives for one outcome at a time.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Examples
+    --------
+    >>> round(binomial_test(9, 10, 0.5), 4)
+    0.0215
+    >>> binomial_test([0, 5, 10], 10, 0.5, alternative="greater").round(4)
+    array([1.   , 0.623, 0.001])
+    """
+    side = _checks.choice("alternative", alternative, ALTERNATIVES)
+    total = counts("trials", trials, 0)
+    chance = _checks.array("null", null, np.float64, None, low=0.0, high=1.0)
+    good = counts("successes", successes, 0)
+    good, total, chance = together(successes=good, trials=total, null=chance)
+    if (good > total).any():
+        raise ValueError(f"successes must be at most trials, got {_checks.shown(successes)}")
+    if side == "two-sided":
+        return as_given(_two_sided(good, total, chance))
+    return as_given(_up_to(good, total, chance) if side == "less" else _from(good, total, chance))
+
+
+def _two_sided(good: Floats, total: Floats, chance: Floats) -> Floats:
+    """Return the probability of the outcomes that are no more likely than the one seen.
+
+    On the other side of the mean the outcomes grow less likely from the mean outwards, so those that count
+    begin at some distance from it, which is found by bisection.
+    """
+    mean = total * chance
+    low = good < mean  # so the other side is above the mean
+    limit = _log_probability(good, total, chance) + _TIE
+    start, sign = np.where(low, np.ceil(mean), np.floor(mean)), np.where(low, 1.0, -1.0)
+    near, far = np.zeros(good.shape), np.where(low, total - start, start) + 1.0  # at far nothing is left
+    while (near < far).any():
+        middle = np.floor(0.5 * (near + far))
+        rare = (middle >= far) | (_log_probability(start + sign * middle, total, chance) <= limit)
+        near, far = np.where(rare, near, middle + 1.0), np.where(rare, middle, far)
+    edge = start + sign * near
+    tails = _up_to(np.where(low, good, edge), total, chance) + _from(np.where(low, edge, good), total, chance)
+    return np.where(good == mean, 1.0, np.fmin(tails, 1.0))
+
+
+def _log_probability(k: Floats, total: Floats, chance: Floats) -> Floats:
+    """Return ln P(X = k) for X binomial(total, chance) and k from 0 to total; outside it means nothing."""
+    from scipy.special import betaln, xlog1py, xlogy
+
+    k = np.clip(k, 0.0, total)
+    ways = -np.log1p(total) - betaln(total - k + 1.0, k + 1.0)
+    result: Floats = ways + xlogy(k, chance) + xlog1py(total - k, -chance)
+    return result
+
+
+def _up_to(k: Floats, total: Floats, chance: Floats) -> Floats:
+    """Return P(X <= k)."""
+    from scipy.special import betaincc
+
+    inside = (k >= 0.0) & (k < total)
+    part = betaincc(np.where(inside, k, 0.0) + 1.0, np.where(inside, total - k, 1.0), chance)
+    return np.where(inside, part, np.where(k < 0.0, 0.0, 1.0))
+
+
+def _from(k: Floats, total: Floats, chance: Floats) -> Floats:
+    """Return P(X >= k)."""
+    from scipy.special import betainc
+
+    inside = (k > 0.0) & (k <= total)
+    part = betainc(np.where(inside, k, 1.0), np.where(inside, total - k, 0.0) + 1.0, chance)
+    return np.where(inside, part, np.where(k <= 0.0, 1.0, 0.0))

@@ -1,0 +1,303 @@
+"""Running sums of a stream, every one of them published, under one privacy parameter."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equinoise import _checks
+from equinoise.mechanisms._counter_base import Counter, Kernel
+
+__all__ = ["BinaryCounter", "HybridCounter", "VectorCounter"]
+
+_MAX_HORIZON = 2**40
+_MAX_DIMENSION = 2**20
+_HYBRID_LEVELS = 28  # of a hybrid counter's tree: room for 2^28 - 1 items
+_LEAST_DELTA = 1e-300
+_SMALL, _LARGE = 1e-100, 1e100  # sensitivities whose grid is within float64's range
+
+
+class _ScalarCounter(Counter):
+    """Items are numbers in [low, low + sensitivity]."""
+
+    low: float
+
+    def _bounds(self, epsilon: float, sensitivity: float, low: float) -> None:
+        self.epsilon = _checks.epsilon(epsilon, allow_infinite=False)
+        self.sensitivity = _checks.number("sensitivity", sensitivity, _SMALL, _LARGE)
+        self.low = _checks.number("low", low, -_LARGE, _LARGE)
+
+    def add(self, x: float) -> float:
+        """Add an item and return the private sum of all items so far.
+
+        Parameters
+        ----------
+        x : float
+            In [low, low + sensitivity].
+
+        Returns
+        -------
+        float
+            The sum plus noise; it may be negative, and smaller than the one before.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `x` is not such a number, or the horizon is over. Nothing has changed then.
+        """
+        item = _checks.number("x", x)
+        above = item - self.low
+        if not 0.0 <= above <= self.sensitivity:
+            high = self.low + self.sensitivity
+            raise ValueError(f"x must be a number in [{self.low:g}, {high:g}], got {_checks.shown(x)}")
+        self._check_room()
+        return float(self._add([round(above / self._grid)])[0]) + self.low * self._n
+
+    @property
+    def value(self) -> float:
+        """The private sum that the last item brought, 0 before the first."""
+        return float(self._latest()[0]) + self.low * self._n
+
+    def width(self, delta: float) -> float:
+        """Return what the noise in the present sum exceeds with probability `delta` at most, either way.
+
+        The best of Chernoff's bounds for the draws that the sum carries; 0 before the first item.
+        """
+        return self._width(_checks.number("delta", delta, _LEAST_DELTA, 1.0))
+
+
+class BinaryCounter(_ScalarCounter):
+    """Private running sum of at most `horizon` items: the binary tree counter.
+
+    All sums together are epsilon-differentially private: two streams that differ in one item give the same
+    outputs with probabilities within a factor e^epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+    horizon : int
+        Most items, T, from 1 to 2^40.
+    sensitivity : float
+        Length of the interval that items lie in, and so the most that one can change.
+    seed : int, optional
+        None, for people's data: noise comes from OpenDP and the operating system, is added to the nodes'
+        exact sums, and only noised sums leave. An int, for simulations: float64 noise, reproducible,
+        and **not private**, since the low bits of a float64 show what was added to it.
+    low : float
+        Lower end of the interval.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    ImportError
+        When `seed` is None and OpenDP is not installed.
+
+    Notes
+    -----
+    Node n is the sum of the items after ``n & (n - 1)`` up to item n, with one Laplace draw; the n-th sum is
+    that of the nodes n, ``n & (n - 1)``, and so on down to 0. An item lies in at most
+    L = floor(log2 T) + 1 nodes: a scale of L sensitivity / epsilon is private, and the noise of the n-th sum
+    has variance popcount(n) 2 (L sensitivity / epsilon)^2. A horizon that is a power of two needs the extra
+    level. What is made of the sums afterwards, such as rounding, is as private as they are.
+
+    Items are rounded to a grid: 2^-44 of the sensitivity at best, 2^-(54 - L) where the horizon is long.
+
+    References
+    ----------
+    Chan, Shi and Song (2011), Private and continual release of statistics, ACM TISSEC 14(3).
+
+    Examples
+    --------
+    >>> counter = BinaryCounter(epsilon=10.0, horizon=1000, seed=1)
+    >>> sums = [counter.add(1) for _ in range(1000)]
+    >>> counter.n, bool(abs(sums[-1] - 1000) < counter.width(1e-9))
+    (1000, True)
+    >>> counter.node_scale(1)  # ten levels
+    1.0
+    """
+
+    _options = ("epsilon", "horizon", "sensitivity", "low")
+
+    def __init__(
+        self,
+        epsilon: float,
+        horizon: int,
+        sensitivity: float = 1.0,
+        seed: int | None = None,
+        *,
+        low: float = 0.0,
+    ) -> None:
+        self._bounds(epsilon, sensitivity, low)
+        self.horizon = self._capacity = _checks.integer("horizon", horizon, 1, _MAX_HORIZON)
+        self._start(1, self.horizon.bit_length() + 1, seed)
+
+    def _parts(self, n: int) -> int:
+        return self.horizon.bit_length()
+
+
+class HybridCounter(_ScalarCounter):
+    """Private running sum of a stream whose length nobody knows: the hybrid counter.
+
+    Parameters and guarantee are those of :class:`BinaryCounter`, without a horizon (up to 2^28 - 1 items).
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+    sensitivity : float
+        Length of the interval that items lie in.
+    seed : int, optional
+        None for people's data, an int for simulations, which are not private.
+    low : float
+        Lower end of the interval.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    ImportError
+        When `seed` is None and OpenDP is not installed.
+
+    Notes
+    -----
+    Half of epsilon goes to a logarithmic counter, which adds a draw of scale 2 sensitivity / epsilon when n
+    is a power of two: its draws accumulate. The other half goes to the binary counters, a new one after each
+    2^k for the at most 2^k - 1 items before 2^(k + 1): k levels, scale 2 k sensitivity / epsilon. So with
+    k = floor(log2 n) the n-th sum carries k + 1 draws of the first scale and popcount(n) - 1 of the second.
+
+    Items are rounded to a grid of 2^-26 of the sensitivity or finer.
+
+    References
+    ----------
+    Chan, Shi and Song (2011), Private and continual release of statistics, ACM TISSEC 14(3).
+
+    Examples
+    --------
+    >>> counter = HybridCounter(epsilon=10.0, seed=1)
+    >>> sums = [counter.add(1) for _ in range(1000)]
+    >>> counter.n, bool(abs(sums[-1] - 1000) < counter.width(1e-9))
+    (1000, True)
+    >>> counter.node_scale(512), counter.node_scale(1000)
+    (0.2, 1.8)
+    """
+
+    _options = ("epsilon", "sensitivity", "low")
+    _capacity = 2**_HYBRID_LEVELS - 1
+
+    def __init__(
+        self, epsilon: float, sensitivity: float = 1.0, seed: int | None = None, *, low: float = 0.0
+    ) -> None:
+        self._bounds(epsilon, sensitivity, low)
+        self._start(1, _HYBRID_LEVELS + 1, seed)
+
+    def _parent(self, n: int) -> int:
+        return n & (n - 1) or n >> 1
+
+    def _parts(self, n: int) -> int:
+        return 2 * (n.bit_length() - 1) if n & (n - 1) else 2
+
+    def _draws(self, n: int) -> list[tuple[int, float]]:
+        lone, block = self.node_scale(1), self.node_scale(n | 1)  # no power of two but for n = 1
+        return [(n.bit_length(), lone), (max(n.bit_count() - 1, 0), block)]
+
+    def _width(self, delta: float) -> float:
+        from equinoise.mechanisms._counter_kernels import hybrid_width
+
+        return float(hybrid_width(self._n, self.node_scale(1) / 2.0, delta)) if self._n else 0.0
+
+    def _kernel(self) -> Kernel:
+        from equinoise.mechanisms._counter_kernels import hybrid_total
+
+        return hybrid_total
+
+
+class VectorCounter(Counter):
+    """Private running sum of at most `horizon` vectors: binary counters side by side, one epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite; it covers all entries together.
+    horizon : int
+        Most items, T, from 1 to 2^40.
+    dimension : int
+        Entries of an item, d.
+    sensitivity : float
+        L1 distance by which one item may change. Items of a larger L1 norm are refused, which is enough
+        where a neighbouring stream has a vector of zeros in an item's place. Where it has another item,
+        any two possible items must be within `sensitivity` of each other: so are y x and y' x for a public
+        x when `sensitivity` is at least |y - y'| times the L1 norm of x, and so are vectors of half the norm.
+    seed : int, optional
+        None for people's data, an int for simulations, which are not private; see :class:`BinaryCounter`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    ImportError
+        When `seed` is None and OpenDP is not installed.
+
+    Notes
+    -----
+    A node is a vector sum with one draw of scale L sensitivity / epsilon an entry, L = floor(log2 T) + 1: the
+    Laplace mechanism for the L1 norm. Entries are rounded towards zero to a grid, and 2 d + 1 steps of it are
+    allowed for in the scale: 2^-44 of the sensitivity a step, 2^-(54 - L) where the horizon is long.
+
+    Examples
+    --------
+    >>> counter = VectorCounter(epsilon=10.0, horizon=1000, dimension=2, sensitivity=1.0, seed=1)
+    >>> for _ in range(1000):
+    ...     sums = counter.add([0.25, -0.75])
+    >>> bool(np.abs(sums - [250.0, -750.0]).max() < counter.width(1e-9))
+    True
+    """
+
+    _options = ("epsilon", "horizon", "dimension", "sensitivity")
+
+    def __init__(
+        self, epsilon: float, horizon: int, dimension: int, sensitivity: float = 1.0, seed: int | None = None
+    ) -> None:
+        self.epsilon = _checks.epsilon(epsilon, allow_infinite=False)
+        self.horizon = self._capacity = _checks.integer("horizon", horizon, 1, _MAX_HORIZON)
+        self.dimension = _checks.integer("dimension", dimension, 1, _MAX_DIMENSION)
+        self.sensitivity = _checks.number("sensitivity", sensitivity, _SMALL, _LARGE)
+        # a norm that was computed may be off in its last bits: d steps; entries rounded to the grid: d more
+        self._start(self.dimension, self.horizon.bit_length() + 1, seed, slack=2 * self.dimension + 1)
+
+    def _parts(self, n: int) -> int:
+        return self.horizon.bit_length()
+
+    def add(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Add an item and return the private sum of all items so far, float64[d].
+
+        Parameters
+        ----------
+        x : float64[d]
+            Of L1 norm at most `sensitivity`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `x` is not such a vector, or the horizon is over. Nothing has changed then.
+        """
+        item = _checks.array("x", x, np.float64, (self.dimension,))
+        norm = float(np.abs(item).sum())
+        if norm > self.sensitivity + self.dimension * self._grid:
+            raise ValueError(f"x must have an L1 norm of at most {self.sensitivity:g}, got {norm:g}")
+        self._check_room()
+        return self._add([int(entry) for entry in np.trunc(item / self._grid)])
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The private sum that the last item brought, float64[d]; zeros before the first."""
+        return self._latest()
+
+    def width(self, delta: float) -> float:
+        """Return what the noise in any entry of the present sum exceeds with probability `delta` at most.
+
+        Each entry gets delta/d of it; 0 before the first item.
+        """
+        chance = _checks.number("delta", delta, _LEAST_DELTA, 1.0)
+        return self._width(chance / self.dimension)
