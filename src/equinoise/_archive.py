@@ -19,7 +19,11 @@ _META = "meta_json"
 
 
 def save_arrays(
-    path: str | os.PathLike[str], kind: str, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    kind: str,
+    arrays: Mapping[str, NDArray[Any]],
+    meta: Mapping[str, Any],
+    mode: int | None = None,
 ) -> None:
     """Write arrays, and what JSON can hold, under the exact name `path`.
 
@@ -31,10 +35,12 @@ def save_arrays(
     arrays : mapping of str to array
     meta : mapping
         Numbers, strings, None, and lists and dicts of them.
+    mode : int, optional
+        Permissions of the file, 0o600 for what nobody else may read.
     """
     text = json.dumps({"kind": kind, **meta}, ensure_ascii=True)
     everything = {**arrays, _META: np.frombuffer(text.encode("ascii"), dtype=np.uint8)}
-    with replacing(path) as file:
+    with replacing(path, mode) as file:
         np.savez(file, allow_pickle=False, **everything)
 
 

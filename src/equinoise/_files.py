@@ -15,10 +15,11 @@ __all__ = ["replacing", "writable_folder", "write_all", "write_json"]
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file for writing bytes that takes the place of `path` when the block ends without an error.
 
     Until then, and after an error, whatever was at `path` is as it was. A link is followed, not replaced.
+    `mode` sets permissions, such as 0o600, before there is anything to read.
 
     Raises
     ------
@@ -29,6 +30,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     beside = target.with_name(f".{target.name[:200]}.{uuid.uuid4().hex[:12]}.tmp")
     try:
         with beside.open("xb") as file:
+            if mode is not None:
+                with contextlib.suppress(OSError):  # a file system without owners
+                    beside.chmod(mode)
             yield file
             file.flush()
             os.fsync(file.fileno())  # or a crash may leave the new name on an empty file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import math
+import os
 import platform
 import time
 from collections.abc import Mapping
@@ -13,11 +14,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import equinoise
+from equinoise import _checks
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Z95", "Estimate", "long_frame", "plain", "provenance", "summarise", "summary_frame"]
+__all__ = [
+    "Z95",
+    "Estimate",
+    "check_memory",
+    "checkpoints",
+    "long_frame",
+    "plain",
+    "provenance",
+    "summarise",
+    "summary_frame",
+]
 
 Z95 = 1.96  # half the width of a normal 95% interval, in standard errors
 
@@ -32,6 +44,32 @@ class Estimate(NamedTuple):
     stderr: NDArray[np.float64]
     ci_low: NDArray[np.float64]
     ci_high: NDArray[np.float64]
+
+
+def checkpoints(horizon: int, n_checkpoints: object) -> NDArray[np.int64]:
+    """Return evenly spaced counts up to the horizon, int64[n_checkpoints], or all where it is shorter.
+
+    Examples
+    --------
+    >>> checkpoints(10, 4), checkpoints(2, 4)
+    (array([ 2,  5,  7, 10]), array([1, 2]))
+    """
+    n = min(_checks.integer("n_checkpoints", n_checkpoints, 1), horizon)
+    return np.array([horizon * (i + 1) // n for i in range(n)], dtype=np.int64)
+
+
+def check_memory(n_replicates: int, numbers: int) -> None:
+    """Refuse replicates whose results, so many numbers of 8 bytes each, this machine cannot hold."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not a system that tells
+        memory = 2**40
+    needed = 8 * n_replicates * numbers
+    if needed > memory:
+        raise ValueError(
+            f"n_replicates must be one whose results fit into this machine's {memory / 1e9:.3g} GB, got "
+            f"{n_replicates}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
+        )
 
 
 def summarise(values: ArrayLike) -> Estimate:

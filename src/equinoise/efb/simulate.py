@@ -180,8 +180,9 @@ def simulate(
     name = _checks.choice("learner", learner, baselines.LEARNERS)
     if not isinstance(tuning, Tuning):
         _checks.choice("tuning", tuning, RULES)
-    checkpoints = _checkpoints(trials, _checks.integer("n_checkpoints", n_checkpoints, 1))
+    checkpoints = _results.checkpoints(trials, n_checkpoints)
     n = _checks.integer("n_replicates", n_replicates, 1)
+    _results.check_memory(n, 2 * len(checkpoints) + tree.n_actions)
     from equinoise._random import stream_key
 
     key = stream_key(seed)
@@ -215,12 +216,6 @@ def _check_game(tree: object, environment: object) -> None:
         raise TypeError(f"environment must be an Environment or a Schedule, got {_checks.shown(environment)}")
     if not environment.tree.same_as(tree):
         raise ValueError("environment must be one on the given tree, got one on another tree")
-
-
-def _checkpoints(horizon: int, n: int) -> NDArray[np.int64]:
-    """Return n evenly spaced trial counts up to the horizon, or all of them where it is shorter."""
-    n = min(n, horizon)
-    return np.array([horizon * (i + 1) // n for i in range(n)], dtype=np.int64)
 
 
 def _task(

@@ -1,0 +1,145 @@
+"""How a reward reaches a policy: as it is, with drawn noise beside it, or as a securely noised sum alone.
+
+In the secure forms the kernels never see a reward. They are told a reward of 0 and, in the place of noise,
+what OpenDP made of exact sums on a grid: the private sum of a counter, or of a full batch. Whatever a policy
+computes, and however it rounds, is then made of private numbers only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from equinoise import _checks
+from equinoise.mechanisms import BinaryCounter, HybridCounter, secure_laplace
+
+__all__ = ["BatchFeed", "CounterFeed", "Feed", "FloatFeed"]
+
+_STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are exact in a float64
+
+
+class Feed(Protocol):
+    """Gives rewards in [0, 1] to the arms (rows) of a policy's state."""
+
+    def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
+        """Give row its reward in round t; after an exception nothing has changed."""
+
+    def keep(self, rows: list[int]) -> None:
+        """Keep these rows alone, in this order."""
+
+    def add_row(self) -> None:
+        """Begin with one more row."""
+
+    def saved(self) -> Any:
+        """Return what it keeps, in the types of JSON."""
+
+    def restore(self, saved: Any, state: Any) -> None:
+        """Go on from what :meth:`saved` returned; ValueError when it does not fit the state."""
+
+
+class FloatFeed:
+    """Rewards as they are, noise drawn by address beside them: for simulations and for open policies."""
+
+    def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
+        """Give row its reward."""
+        kernels.update(state, 0, t, row, reward, noise)
+
+    def keep(self, rows: list[int]) -> None:
+        """Keep nothing."""
+
+    def add_row(self) -> None:
+        """Keep nothing."""
+
+    def saved(self) -> None:
+        """Return nothing: all is in the state."""
+
+    def restore(self, saved: Any, state: Any) -> None:
+        """Go on from the state alone."""
+        if saved is not None:
+            raise ValueError("secure must be None without secure noise")
+
+
+class CounterFeed:
+    """A secure counter for each row, whose private sums are all that the policy hears of rewards."""
+
+    def __init__(self, n_rows: int, epsilon: float, horizon: int | None) -> None:
+        self._epsilon, self._horizon = epsilon, horizon
+        self._counters = [self._make() for _ in range(n_rows)]
+
+    def _make(self) -> BinaryCounter | HybridCounter:
+        if self._horizon is None:
+            return HybridCounter(self._epsilon)
+        return BinaryCounter(self._epsilon, self._horizon)
+
+    def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
+        """Count the reward, and let the policy know the counter's new sum."""
+        total = self._counters[row].add(reward)
+        kernels.update(state, 0, t, row, 0.0, 0.0)
+        state.mean[row, 0] = total / state.pulls[row, 0]
+
+    def keep(self, rows: list[int]) -> None:
+        """Keep these rows' counters."""
+        self._counters = [self._counters[row] for row in rows]
+
+    def add_row(self) -> None:
+        """Begin one more counter."""
+        self._counters.append(self._make())
+
+    def saved(self) -> list[dict[str, Any]]:
+        """Return the counters' states."""
+        return [counter.state() for counter in self._counters]
+
+    def restore(self, saved: Any, state: Any) -> None:
+        """Go on from saved counters: no node is noised again."""
+        if not isinstance(saved, list) or len(saved) != len(self._counters):
+            raise ValueError("secure must hold a counter for each arm in play")
+        for row, (fresh, entry) in enumerate(zip(self._counters, saved, strict=True)):
+            counter = type(fresh).from_state(entry)
+            if not counter.secure or entry["options"] != fresh.state()["options"]:
+                raise ValueError("secure must hold counters of this epsilon and horizon")
+            if counter.n != state.pulls[row, 0]:
+                raise ValueError("secure must hold counters of as many rewards as the arms have")
+            self._counters[row] = counter
+
+
+class BatchFeed:
+    """An exact sum for each row, noised once, when the row's batch is full."""
+
+    def __init__(self, n_rows: int, epsilon: float) -> None:
+        self._epsilon = epsilon
+        self._sums = [0] * n_rows  # of the open batches, in steps of the grid
+        self._noised(0)  # what is missing is missed now, not at the first reward
+
+    def _noised(self, steps: int) -> float:
+        return float(secure_laplace([steps / _STEPS], 1.0, self._epsilon)[0])
+
+    def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
+        """Add the reward to the batch, and let the policy know the noised sum of a full one."""
+        steps = self._sums[row] + round(reward * _STEPS)
+        if state.left[row, 0] > 1:
+            kernels.update(state, 0, t, row, 0.0, 0.0)
+            self._sums[row] = steps
+        else:
+            # as a standard draw that the policy divides by epsilon: rounding what is private keeps it so
+            kernels.update(state, 0, t, row, 0.0, self._noised(steps) * self._epsilon)
+            self._sums[row] = 0
+
+    def keep(self, rows: list[int]) -> None:
+        """Keep these rows' sums."""
+        self._sums = [self._sums[row] for row in rows]
+
+    def add_row(self) -> None:
+        """Begin one more batch."""
+        self._sums.append(0)
+
+    def saved(self) -> list[int]:
+        """Return the sums of the open batches, in steps of the grid."""
+        return list(self._sums)
+
+    def restore(self, saved: Any, state: Any) -> None:
+        """Go on from saved sums."""
+        if not isinstance(saved, list) or len(saved) != len(self._sums):
+            raise ValueError("secure must hold a sum for each arm in play")
+        gathered = (state.length - state.left)[:, 0].tolist()
+        self._sums = [
+            _checks.integer("secure", entry, 0, n * _STEPS) for entry, n in zip(saved, gathered, strict=True)
+        ]

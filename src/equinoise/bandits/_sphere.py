@@ -1,0 +1,176 @@
+"""Directions on the unit sphere for W lanes side by side: what the contexts of linear bandits are drawn from.
+
+The squared radii of the m coordinate pairs of a uniform direction in 2m dimensions are the spacings of m - 1
+sorted uniforms, and the angles of the pairs are uniform and independent. For odd d a direction in d + 1
+dimensions is drawn, its last coordinate left out, and the rest brought to unit length. So there is no
+logarithm, and every loop runs over the lanes and calls nothing but plain arithmetic, which becomes vector
+code. Nothing is reassociated: a draw has the same bits in any lane.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise._elementary import log
+from equinoise._intrinsics import bits_float
+from equinoise._jit import njit
+from equinoise._random import next_word, philox
+
+__all__ = ["circle", "fill_directions", "fill_normals", "fill_words", "start_stream", "unit", "words_of"]
+
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+_ZERO = np.uint64(0)
+_FRACTION = np.uint64(12)
+_ONE_BITS = np.uint64(0x3FF0000000000000)  # of the float 1.0
+_BELOW_ONE = 1.0 - 2.0**-53
+_SWAP = np.uint64(1)
+_FLIP = np.uint64(2)
+_HALF_PI = np.pi / 2
+
+
+@njit(forceinline=True)
+def unit(word: Any) -> Any:
+    """Return the uniform of a word, ``_random.uniform`` to the bit, without converting an integer.
+
+    The upper 52 bits become the fraction of a float in [1, 2); less 1 - 2^-53 that is (k + 1/2) 2^-52.
+    """
+    bits: Any = np.int64((word >> _FRACTION) | _ONE_BITS)
+    return bits_float(bits) - _BELOW_ONE
+
+
+@njit(forceinline=True)
+def circle(word: Any) -> Any:
+    """Return (cos a, sin a), a uniform on the circle.
+
+    The angle is uniform on a quarter around 0, then mirrored in the diagonal and turned by half a circle as
+    the two lowest bits say, which are none of those that make the uniform. On the quarter both are Taylor
+    polynomials, to a^16 and a^15.
+    """
+    a = (unit(word) - 0.5) * _HALF_PI
+    s = a * a
+    high = 1.0 / 479001600.0 + s * (-1.0 / 87178291200.0 + s * (1.0 / 20922789888000.0))
+    middle = -1.0 / 720.0 + s * (1.0 / 40320.0 + s * (-1.0 / 3628800.0 + s * high))
+    cosine = 1.0 + s * (-0.5 + s * (1.0 / 24.0 + s * middle))
+    high = -1.0 / 39916800.0 + s * (1.0 / 6227020800.0 - s * (1.0 / 1307674368000.0))
+    middle = -1.0 / 5040.0 + s * (1.0 / 362880.0 + s * high)
+    sine = a * (1.0 + s * (-1.0 / 6.0 + s * (1.0 / 120.0 + s * middle)))
+    sign = -1.0 if word & _FLIP else 1.0
+    swapped = bool(word & _SWAP)
+    return sign * (sine if swapped else cosine), sign * (cosine if swapped else sine)
+
+
+@njit
+def start_stream(key: Words, entity: int, first: int, purpose: Any, states: Words) -> None:
+    """Set states uint64[4, W] to the Philox blocks (key; 0, entity, first + lane, purpose)."""
+    for lane in range(states.shape[1]):
+        words = philox(key[0], key[1], _ZERO, np.uint64(entity), np.uint64(first + lane), purpose)
+        states[0, lane], states[1, lane], states[2, lane], states[3, lane] = words
+
+
+@njit
+def fill_words(states: Words, n: int, words: Words) -> None:
+    """Write the next n words of each lane's stream, states uint64[4, W], into words uint64[n.., W]."""
+    for i in range(0, n - 3, 4):  # by fours, since states are read and written once for all of them
+        for lane in range(states.shape[1]):
+            s0, s1, s2, s3 = states[0, lane], states[1, lane], states[2, lane], states[3, lane]
+            words[i, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            words[i + 1, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            words[i + 2, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            words[i + 3, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            states[0, lane], states[1, lane], states[2, lane], states[3, lane] = s0, s1, s2, s3
+    for i in range(n - n % 4, n):
+        for lane in range(states.shape[1]):
+            s0, s1, s2, s3 = states[0, lane], states[1, lane], states[2, lane], states[3, lane]
+            words[i, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            states[0, lane], states[1, lane], states[2, lane], states[3, lane] = s0, s1, s2, s3
+
+
+@njit
+def fill_normals(words: Words, out: Floats) -> None:
+    """Fill out float64[2, W] with standard normal draws r cos(a), r sin(a) (Box and Muller, 1958).
+
+    r^2 = -2 ln u of the first row of words uint64[2.., W], and the second row makes the angle.
+    """
+    for lane in range(out.shape[1]):
+        radius = np.sqrt(-2.0 * log(unit(words[0, lane])))
+        cosine, sine = circle(words[1, lane])
+        out[0, lane] = radius * cosine
+        out[1, lane] = radius * sine
+
+
+def words_of(n: int, dimension: int) -> int:
+    """Return how many words a lane's n directions take: m - 1 for the radii of each and m for its angles."""
+    return n * (2 * ((dimension + 1) // 2) - 1)
+
+
+@njit
+def fill_directions(states: Words, words: Words, cuts: Floats, dimension: int, out: Floats) -> None:
+    """Fill out with n vectors that are independent and uniform on the unit sphere.
+
+    Parameters
+    ----------
+    states : uint64[4, W]
+        Streams of xoshiro256++, one a lane; moved on by 2 m - 1 words a vector.
+    words : uint64[n (2 m - 1).., W]
+        Scratch, as is cuts.
+    cuts : float64[m + 2, W]
+        m = ceil(d/2), the number of pairs.
+    dimension : int
+        d.
+    out : float64[n d, W]
+        Rows v d to v d + d - 1 are vector v.
+    """
+    pairs = cuts.shape[0] - 2
+    n = out.shape[0] // dimension
+    fill_words(states, n * (2 * pairs - 1), words)
+    for v in range(n):
+        first = v * (2 * pairs - 1)
+        _cut(words, first, cuts)
+        _place(words, first + pairs - 1, cuts, v * dimension, dimension, out)
+
+
+@njit
+def _cut(words: Words, first: int, cuts: Floats) -> None:
+    """Set cuts to 0, the sorted uniforms of the words from row `first` on, 1, and a scale of 1."""
+    last = cuts.shape[0] - 2
+    for lane in range(cuts.shape[1]):
+        cuts[0, lane] = 0.0
+        cuts[last, lane] = 1.0
+        cuts[last + 1, lane] = 1.0
+    for i in range(1, last):
+        for lane in range(cuts.shape[1]):
+            cuts[i, lane] = unit(words[first + i - 1, lane])
+        for j in range(i, 1, -1):
+            for lane in range(cuts.shape[1]):
+                one, two = cuts[j - 1, lane], cuts[j, lane]
+                cuts[j - 1, lane] = one if one < two else two
+                cuts[j, lane] = two if one < two else one
+
+
+@njit
+def _place(words: Words, first: int, cuts: Floats, row: int, dimension: int, out: Floats) -> None:
+    """Write a vector from row `row` on: radii from the cuts, angles from the words.
+
+    What an odd vector keeps of its last pair is the cosine, so that its squared length is the last inner cut
+    plus the square of that; all its coordinates are divided by that length.
+    """
+    half = dimension // 2
+    scale = cuts.shape[0] - 1
+    if dimension % 2 == 1:
+        for lane in range(cuts.shape[1]):
+            rest = cuts[half, lane]
+            cosine, _ = circle(words[first + half, lane])
+            last = np.sqrt(1.0 - rest) * cosine
+            cuts[scale, lane] = 1.0 / np.sqrt(rest + last * last)
+            out[row + dimension - 1, lane] = last * cuts[scale, lane]
+    for i in range(half):
+        for lane in range(cuts.shape[1]):
+            radius = cuts[scale, lane] * np.sqrt(cuts[i + 1, lane] - cuts[i, lane])
+            cosine, sine = circle(words[first + i, lane])
+            out[row + 2 * i, lane] = radius * cosine
+            out[row + 2 * i + 1, lane] = radius * sine

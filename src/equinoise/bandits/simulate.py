@@ -1,0 +1,301 @@
+"""Monte Carlo of a bandit policy: arm means, their bias, and the regret at which they were gathered."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equinoise import _checks, _results, replicates
+from equinoise.bandits.policies import POLICIES, Policy
+from equinoise.bandits.run import BanditRun
+
+__all__ = ["simulate"]
+
+MAX_HORIZON = 2**48  # counts stay exact in float64
+_LEAST_EPSILON = 1e-100  # noise and widths stay finite
+_LARGEST_MEAN = 1e100
+_LANES = 64  # replicates side by side: state and luck of K = 20 arms stay in the first cache
+_CHUNK = 64  # rounds drawn at a time
+_WORTH_TABLES = 8  # replicates: for fewer it is quicker to compute what they need as they go
+_VECTOR = 8  # lanes of the widest vector
+_WORK_A_PIECE = 1_000_000  # rounds between two reports of progress: about a twentieth of a second
+
+
+class _Task(NamedTuple):
+    """All that a block of replicates needs, picklable."""
+
+    policy: str
+    true_means: NDArray[np.float64]  # [K], or [R, K]
+    horizon: int
+    epsilon: float
+    options: dict[str, Any]
+    tables: Any
+    kind: int
+    sigma: float
+    random_ties: bool
+    checkpoints: NDArray[np.int64]
+    key: NDArray[np.uint64]
+
+
+def simulate(
+    policy: str,
+    means: ArrayLike,
+    *,
+    horizon: int,
+    epsilon: float | None = None,
+    n_replicates: int = 1,
+    seed: int | None = 0,
+    reward: str = "bernoulli",
+    sigma: float = 1.0,
+    width: str = "counter",
+    counter: str = "binary",
+    ties: str | None = None,
+    n_checkpoints: int = 50,
+    block: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | str = False,
+    resume: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> BanditRun:
+    """Let a policy gather rewards from K arms over T rounds, many times over.
+
+    Parameters
+    ----------
+    policy : str
+        Without privacy: "ucb", "ucb1". Private: "private-ucb", "dp-klucb", "dp-se", "adap-ucb",
+        "lazy-dp-ts". Controls: "uniform" plays the arms in turn, so its means are exactly unbiased;
+        "greedy" plays the largest mean; "width-only" is private-ucb without its noise, and "noise-only"
+        private-ucb without its width, neither of them private to speak of.
+        See :data:`equinoise.bandits.POLICIES` for what each is and who found it.
+    means : float64[K] or float64[R, K]
+        True means of the arms, or of the arms of every replicate.
+    horizon : int
+        Rounds of a replicate, T; at least K, so that every arm can be pulled.
+    epsilon : float, optional
+        Privacy in the rewards: two histories that differ in the reward of one round, in [0, 1]. math.inf adds
+        no noise. Needed by private policies and by their controls, ignored by the others.
+    n_replicates : int
+        R. Replicate r is the same for every R.
+    seed : int or None
+        The same seed gives the same bits, whatever block or executor, and the same luck to every policy and
+        epsilon. None takes randomness from the operating system.
+    reward : {"bernoulli", "gaussian"}
+        Gaussian rewards are not bounded, so that no policy is private with them: a private policy then adds
+        the noise that is right for [0, 1], and its run has no bound on the bias.
+    sigma : float
+        Standard deviation of Gaussian rewards.
+    width : {"counter", "published"}
+        Of private-ucb and width-only: what an index is widened by for the noise, over the pulls. "counter" is
+        the tail of the counter's own noise at probability 1/t^2; "published" is
+        K ln^2(T) ln(K T ln(T) (1 + t ln^2 t))/epsilon.
+    counter : {"binary", "hybrid"}
+        Of private-ucb and its controls: "binary" is made for the horizon, "hybrid" needs none.
+    ties : {"first", "random"}, optional
+        Which of the arms with the largest index is played: by default the first, but for dp-klucb, whose
+        index is clipped and ties often, a random one. Uniform play has no ties.
+    n_checkpoints : int
+        C evenly spaced numbers of rounds, the horizon last; fewer where the horizon is shorter.
+    block : int, optional
+        Replicates that are run in one task.
+    executor : concurrent.futures.Executor, optional
+        Where tasks run; threads of this process by default.
+    progress : bool or str
+        Show a bar on stderr where that is a terminal; a string names it.
+    resume : path, optional
+        A folder for finished blocks: the same call goes on from them after a kill.
+    **options
+        Options of one policy: ``clip_sums`` of dp-klucb.
+
+    Returns
+    -------
+    BanditRun
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range, before any work.
+
+    Examples
+    --------
+    >>> run = simulate("ucb", [0.9, 0.6, 0.3], horizon=200, n_replicates=500, seed=1)
+    >>> run.pulls.shape, int(run.pulls.sum(axis=1).max())
+    ((500, 3), 200)
+    >>> (run.bias()["bias"] < 0).tolist()
+    [True, True, True]
+    >>> private = simulate("private-ucb", [0.9, 0.6, 0.3], horizon=200, epsilon=0.1, n_replicates=500, seed=1)
+    >>> private.mean_absolute_bias < 0.3 * run.mean_absolute_bias
+    True
+    """
+    spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
+    kind = _checks.choice("reward", reward, ("bernoulli", "gaussian"))
+    n = _checks.integer("n_replicates", n_replicates, 1)
+    true_means = _true_means(means, n, kind)
+    n_arms = true_means.shape[-1]
+    rounds = _checks.integer("horizon", horizon, n_arms, MAX_HORIZON)
+    budget = checked_epsilon(spec, epsilon)
+    spread = _checks.number("sigma", sigma, 0.0, _LARGEST_MEAN)
+    chosen = checked_options(spec, width, counter, options)
+    order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
+    checkpoints = _results.checkpoints(rounds, n_checkpoints)
+    _results.check_memory(n, 2 * n_arms + len(checkpoints))
+    from equinoise._random import stream_key
+    from equinoise.bandits import _luck
+
+    tables = spec.make_tables(n_arms, rounds, budget, rounds if n >= _WORTH_TABLES else 0, chosen)
+    task = _Task(
+        spec.name,
+        true_means,
+        rounds,
+        budget,
+        chosen,
+        tables,
+        _luck.BERNOULLI if kind == "bernoulli" else _luck.GAUSSIAN,
+        spread,
+        order == "random",
+        checkpoints,
+        stream_key(seed),
+    )
+    result = replicates.run(
+        functools.partial(_run_block, task),
+        n,
+        block=block,
+        executor=executor,
+        progress=progress,
+        resume=resume,
+        work=rounds,
+    )
+    return BanditRun(
+        **result,
+        trials=checkpoints,
+        policy=spec.name,
+        true_means=true_means,
+        epsilon=budget if spec.needs_epsilon else None,
+        reward=kind,
+        sigma=spread if kind == "gaussian" else None,
+        ties=order,
+        options=chosen,
+        seed=seed,
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Checks
+# ----------------------------------------------------------------------------------------------------------
+
+
+def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> NDArray[np.float64]:
+    low, high = (0.0, 1.0) if reward == "bernoulli" else (-_LARGEST_MEAN, _LARGEST_MEAN)
+    given = _checks.array("means", means, np.float64, None, low=low, high=high)
+    if given.ndim not in (1, 2) or given.shape[-1] == 0:
+        raise ValueError(f"means must have shape (K,) or (n_replicates, K) with K arms, got {given.shape}")
+    if given.ndim == 2 and len(given) != n_replicates:
+        raise ValueError(
+            f"means must have one row for each of the {n_replicates} replicates, got shape {given.shape}"
+        )
+    result = given.copy()
+    result.flags.writeable = False
+    return result
+
+
+def checked_epsilon(spec: Policy, epsilon: float | None) -> float:
+    """Return epsilon, or infinity for a policy that takes none."""
+    if epsilon is None:
+        if spec.needs_epsilon:
+            raise ValueError(f"epsilon must be given for the policy {spec.name!r}, got None")
+        return math.inf
+    budget = _checks.epsilon(epsilon)
+    if not spec.needs_epsilon:
+        return math.inf
+    return _checks.number("epsilon", budget, _LEAST_EPSILON, finite=False)
+
+
+def checked_options(spec: Policy, width: str, counter: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the policy, refusing those of no policy and of another."""
+    given: dict[str, Any] = {
+        "width": _checks.choice("width", width, ("counter", "published")),
+        "counter": _checks.choice("counter", counter, ("binary", "hybrid")),
+    }
+    for name, value in options.items():
+        if name not in spec.options:
+            raise TypeError(f"{name!r} is no option of the policy {spec.name!r}")
+        given[name] = _checks.flag(name, value)
+    return {name: given.get(name, default) for name, default in spec.options.items()}
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Work
+# ----------------------------------------------------------------------------------------------------------
+
+
+def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
+    """Run the replicates start..stop-1; this is what executors are given."""
+    n, n_arms = stop - start, task.true_means.shape[-1]
+    results = {
+        "reward_sum": np.empty((n, n_arms)),
+        "pulls": np.empty((n, n_arms), dtype=np.int64),
+        "regret": np.empty((n, len(task.checkpoints))),
+    }
+    for first in range(start, stop, _LANES):
+        end = min(first + _LANES, stop)
+        lanes = {name: array[first - start : end - start] for name, array in results.items()}
+        _run_lanes(task, first, end, lanes)
+    return results
+
+
+def _run_lanes(task: _Task, first: int, end: int, results: Mapping[str, NDArray[Any]]) -> None:
+    """Run the replicates first..end-1 side by side, and write their rows of the results."""
+    from equinoise.bandits import _luck
+
+    spec, n = POLICIES[task.policy], end - first
+    lanes = n
+    if spec.lockstep and n > _VECTOR // 2:  # a vector that is not full costs as much: its rest is thrown away
+        lanes = -(-n // _VECTOR) * _VECTOR
+    mean = _lane_means(task.true_means, first, end, lanes)
+    luck = _luck.make_luck(mean, _CHUNK, task.kind, noise=spec.needs_noise, ties=task.random_ties)
+    streams = _luck.make_streams(task.key, first, lanes)
+    state = spec.make_state(
+        len(mean),
+        lanes,
+        task.horizon,
+        task.epsilon,
+        task.options,
+        tables=task.tables,
+        key=task.key,
+        first=first,
+    )
+    gap = mean.max(axis=0) - mean
+    regret = np.empty((len(task.checkpoints), lanes))
+    piece = max(_CHUNK, _WORK_A_PIECE // lanes)
+    for begin in range(0, task.horizon, piece):
+        stop = min(begin + piece, task.horizon)
+        spec.play(
+            state,
+            luck,
+            streams,
+            task.sigma,
+            task.checkpoints,
+            gap,
+            regret,
+            begin,
+            stop,
+            task.random_ties,
+        )
+        replicates.tick((stop - begin) * n)
+    results["reward_sum"][:] = state.reward_sum.T[:n]
+    results["pulls"][:] = state.pulls.T[:n]
+    results["regret"][:] = regret.T[:n]
+
+
+def _lane_means(true_means: NDArray[np.float64], first: int, end: int, lanes: int) -> NDArray[np.float64]:
+    """Return the arms' means of the lanes, float64[K, W]; spare lanes take the last replicate's."""
+    if true_means.ndim == 1:
+        return np.repeat(true_means[:, None], lanes, axis=1)
+    rows = np.minimum(np.arange(first, first + lanes), end - 1)
+    return np.ascontiguousarray(true_means[rows].T)
