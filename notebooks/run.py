@@ -1,4 +1,4 @@
-"""Run the notebooks from clean kernels: each ``NAME.py`` here becomes ``NAME.ipynb`` with its outputs.
+"""Run the notebooks from clean kernels: ``NAME.py`` becomes ``NAME.ipynb`` with its outputs.
 
 python notebooks/run.py            writes the .ipynb files
 python notebooks/run.py --check    writes nothing; fails where a cell fails or a .ipynb is not of its .py
@@ -14,6 +14,7 @@ import nbclient
 import nbformat
 
 HERE = Path(__file__).resolve().parent
+NAMES = ("games", "release", "experiment")
 
 
 def run(script: Path) -> nbformat.NotebookNode:
@@ -37,9 +38,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     stale = []
-    for script in sorted(HERE.glob("*.py")):
-        if script.name == Path(__file__).name:
-            continue
+    for script in (HERE / f"{name}.py" for name in NAMES):
         print(script.name, flush=True)
         made, beside = run(script), script.with_suffix(".ipynb")
         if not check:
