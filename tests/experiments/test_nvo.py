@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -13,6 +14,7 @@ import pytest
 
 from equinoise.experiments.nvo import Parameters, baselines, prepare, release, solve
 from equinoise.nvo import Histogram, NoiseGame
+from equinoise.report import figures
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +69,16 @@ def test_the_table_is_of_nvo_and_three_laplace_mechanisms(made):
 
 def test_files_agree_with_the_release(made):
     files = made.files()
-    assert set(files) == {
+    assert list(files) == [
         "sample.csv",
         "certificate.json",
+        "distribution.png",
+        "noise.png",
         "private/scales.csv",
         "private/distribution.png",
         "private/noise.png",
         "private/run.json",
-    }
+    ]
     table = list(csv.reader(io.StringIO(files["sample.csv"].decode())))
     assert table[0] == ["weight"]
     np.testing.assert_array_equal([float(row[0]) for row in table[1:]], made.sample)
@@ -95,6 +99,57 @@ def test_nothing_of_single_records_is_in_what_is_for_others(made):
     public = made.files()["sample.csv"].decode().split()[1:]
     assert not {float(text) for text in public} & set(made.column.values.tolist())
     assert "scales.csv" not in made.files()["certificate.json"].decode()
+
+
+def drawn_by(monkeypatch, made):
+    """Return what the figures of a release are drawn from, by the path of their file."""
+    seen = []
+    for name in ("distributions", "noise_shapes", "noise_scales"):
+        plain = getattr(figures, name)
+
+        def spy(ax, *arguments, plain=plain, **options):
+            seen.append(arguments)
+            return plain(ax, *arguments, **options)
+
+        monkeypatch.setattr(figures, name, spy)
+    files = [path for path in made.files() if path.endswith(".png")]
+    return dict(zip(files, seen, strict=True))
+
+
+def test_figures_for_others_follow_from_the_sample_and_the_certificate(monkeypatch, made):
+    drawn = drawn_by(monkeypatch, made)
+    histogram = made.profile.game.histogram
+    units, counts = histogram.to_units(np.arange(31)), np.bincount(histogram.bin_of, minlength=31)
+    share, others = drawn["distribution.png"]
+    np.testing.assert_allclose(share, [(made.sample == value).sum() / 40 for value in units])
+    assert others == []
+    offsets, lines = drawn["noise.png"]
+    start, stop = histogram.range
+    assert [name for name, _ in lines] == [
+        f"scale {s * (stop - start):.3g}" for s in made.profile.game.scales
+    ]
+    for (_, mass), scale in zip(lines, made.profile.game.scales, strict=True):
+        weights = np.exp(-np.abs(np.arange(31) - 15) / 31 / scale)
+        np.testing.assert_allclose(mass, weights / weights.sum(), rtol=1e-9, atol=1e-290)
+    assert offsets[15] == 0
+    # the true ones stay
+    np.testing.assert_array_equal(drawn["private/distribution.png"][0], counts / 252)
+    np.testing.assert_array_equal(drawn["private/noise.png"][2], made.profile.counts)
+
+
+def test_what_others_get_is_the_same_for_any_data_with_the_same_sample(made):
+    """Files for others follow from sample, certificate and parameters: they tell no more than these."""
+    counts = np.roll(made.profile.counts, 1, axis=1)
+    other = dataclasses.replace(made, profile=dataclasses.replace(made.profile, counts=counts), others={})
+    mine, theirs = made.files(), other.files()
+    for name in ("sample.csv", "certificate.json", "distribution.png", "noise.png"):
+        assert mine[name] == theirs[name]
+    assert mine["private/noise.png"] != theirs["private/noise.png"]
+
+
+def test_any_name_of_a_column_can_be_drawn(made):
+    column = dataclasses.replace(made.column, name="a $ and $_{ b")
+    assert dataclasses.replace(made, column=column).files()["distribution.png"].startswith(b"\x89PNG")
 
 
 def test_the_best_of_several_searches_is_taken(made):

@@ -78,6 +78,7 @@ def test_the_laplace_rows_of_the_published_tables_come_out():
     assert frame["published_kl"].iloc[1] == pytest.approx(found[1], abs=0.05)
 
 
+@pytest.mark.compiled
 def test_a_regression_on_a_release_is_nearly_the_one_on_the_data():
     pytest.importorskip("sklearn")
     rng = np.random.default_rng(5)

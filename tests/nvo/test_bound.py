@@ -38,7 +38,7 @@ def a_game(seed, max_bins=5, max_players=7):
 
 def a_problem(masses, counts, epsilon):
     low, high, _ = ratio_limits(int(counts.sum()), epsilon)
-    return make_problem(masses, counts, low, high)
+    return make_problem(masses[np.flatnonzero(counts)], counts, low, high)
 
 
 def heights(epsilon, multiples=(3, 2, 1, 0.33, 0.2, 0.001)):

@@ -77,6 +77,21 @@ def test_it_is_what_enumeration_gives(case, draws, delta):
     assert found.epsilon == max(found.removal, found.addition)
 
 
+@pytest.mark.parametrize("draws", [10**6, 10**7, 10**8, 10**9])
+def test_very_many_draws_are_bounded_at_once(monkeypatch, draws):
+    def never(*_):
+        raise AssertionError("a loss distribution of so many draws takes minutes")
+
+    monkeypatch.setattr(composition, "_by_distribution", never)
+    profile = profile_of(*CASES[1])
+    found = compose(profile.game.noise, profile.counts, profile.evaluation, draws)
+    assert found.method == "Rényi divergence"
+    # the loss grows by its mean for each draw, and cannot grow by more than its largest
+    for (p, q), _ in pairs(profile):
+        assert found.removal > draws * sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
+    assert found.removal < draws * profile.realised_epsilon
+
+
 @given(
     values=st.lists(st.integers(0, 3), min_size=2, max_size=7).filter(lambda x: len(set(x)) > 1),
     scales=st.lists(st.floats(0.1, 3.0), min_size=1, max_size=2),
@@ -109,7 +124,7 @@ def test_the_worst_of_many_types_is_found_among_all():
         alone = np.zeros_like(profile.evaluation.epsilon)
         alone[k, v] = profile.evaluation.epsilon[k, v]
         loss, p = composition._losses(
-            profile.game.noise.rows(k, k + 1)[0, v], profile.pmf, 60, -1, float(alone[k, v])
+            profile.game.noise.rows(np.array([k]))[0, v], profile.pmf, 60, -1, float(alone[k, v])
         )
         each.append(composition._by_distribution(loss, p, 30, 1e-5, composition._accountant()))
     found = compose(profile.game.noise, profile.counts, profile.evaluation, 30)

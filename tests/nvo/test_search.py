@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import os
 from fractions import Fraction
@@ -11,7 +12,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests import naive_profiles as naive
 
@@ -172,6 +173,7 @@ def same_state(one, other):
 
 @settings(deadline=None, max_examples=150 if COMPILED else 10)
 @given(st.integers(0, 10**6), st.sampled_from([1e-4, 0.05, 0.4, 1.0, 3.0, 26.0, 34.0, 40.0, 700.0]))
+@example(17320, 700.0)  # the first noise at a place rounds by more than what was there
 def test_transfers_are_judged_as_from_scratch(seed, epsilon):
     """Single and double transfers, also those that empty types or meet in one target."""
     rng = np.random.default_rng([33, seed])
@@ -418,6 +420,35 @@ def test_tiny_and_huge_epsilons(epsilon):
         assert found.kl == pytest.approx(truth.kl, rel=1e-9, abs=1e-12)
 
 
+def test_alone_in_a_far_bin_is_told_for_sure_at_any_epsilon():
+    """e^-700 of a mass of 1e-250 is no number, but 0 is less than that."""
+    masses = np.zeros((3, 2, 3))
+    masses[:, 0] = 1 / 3
+    masses[0, 1], masses[1, 1], masses[2, 1] = (1.0, 1e-250, 0.0), (0.0, 1.0, 0.0), (0.0, 1e-250, 1.0)
+    counts = np.array([1, 3, 1])
+    table, differ = Table(masses, counts, 700.0), set()
+    for a, b, c in itertools.product(range(2), range(4), range(2)):
+        own = np.array([[a, 1 - a], [b, 3 - b], [c, 1 - c]])
+        truth = naive.n_satisfied(masses, own, 700.0)
+        assert table.evaluate(own.ravel())[0] == truth
+        state = table.state(own.ravel())
+        for f in np.flatnonzero(own.ravel()):
+            after = own.ravel().copy()
+            after[f] -= 1
+            after[f ^ 1] += 1
+            verdict = _search_kernels.allowed(
+                table.game, state, 1, int(f), int(f) ^ 1, 0, int(f) ^ 1, int(f) ^ 1
+            )
+            assert verdict == (naive.n_satisfied(masses, after.reshape(3, 2), 700.0) == 5)
+        differ.add(truth == 5)
+    assert differ == {False, True}
+    best = exhaustive(masses, counts, 700.0)
+    found = anneal(masses, counts, 700.0, steps=500)
+    assert best.certified and found.certified
+    check(found, masses, counts, 700.0)
+    check(best, masses, counts, 700.0)
+
+
 @pytest.mark.parametrize("method", [anneal, exhaustive, genetic])
 def test_games_with_nothing_to_choose(method):
     options = {"steps": 50} if method is anneal else {"generations": 2} if method is genetic else {}
@@ -561,6 +592,25 @@ def test_the_genetic_search_repeats_itself_and_gets_better():
 # ----------------------------------------------------------------------------------------------------------
 # Bad input
 # ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [anneal, exhaustive, genetic, lower_bound])
+def test_the_rows_of_bins_with_players_are_enough(method):
+    masses, counts = np.array(naive.kernel(7, [0.6, 0.05])), np.array([0, 2, 0, 3, 4, 1, 0])
+    options = {anneal: {"steps": 200}, genetic: {"generations": 3, "population": 20}}.get(method, {})
+    whole, part = (method(m, counts, 1.0, **options) for m in (masses, masses[counts > 0]))
+    if method is lower_bound:
+        assert whole == part
+    else:
+        np.testing.assert_array_equal(whole.counts, part.counts)
+        assert whole.kl == part.kl
+    with pytest.raises(ValueError, match=r"kernel must have shape \(7, any, 7\), or \(4, any, 7\) of the"):
+        method(masses[:5], counts, 1.0, **options)
+    zero = masses[counts > 0].copy()
+    zero[1, 1, 3] = 0.0
+    with pytest.raises(ValueError, match=r"kernel must be positive at .* \(1, 1, 3\)"):
+        method(zero, counts, 1.0, **options)
+
 
 MASSES = np.array(naive.kernel(3, [1.0, 0.1]))
 BAD_GAMES = [

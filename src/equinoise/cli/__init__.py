@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 import equinoise
-from equinoise.cli import efb, games, nvo
+from equinoise.cli import bandit, efb, games, nvo, reproduce
 from equinoise.cli._terminal import WrongUse, say
 
 __all__ = ["app", "main"]
@@ -27,6 +27,8 @@ app = typer.Typer(
 app.command("games")(games.command)
 app.command("efb")(efb.command)
 app.command("nvo")(nvo.command)
+app.command("bandit")(bandit.command)
+app.command("reproduce")(reproduce.command)
 
 
 @app.callback(invoke_without_command=True)

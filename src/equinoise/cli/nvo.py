@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import textwrap
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equinoise.cli._terminal import console, refusing, say, working
+from equinoise.cli._nvo_words import reason, show
+from equinoise.cli._terminal import refusing, say, working
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from equinoise.experiments.nvo import Release
+    from equinoise.experiments.nvo_release import Release
 
 __all__ = ["command"]
 
@@ -37,7 +34,6 @@ _OPTIONS = {
         )
     },
 }
-_FAILING = 10  # bins that are listed
 
 
 def command(
@@ -81,8 +77,8 @@ def command(
 ) -> None:
     """Release a column of FILE: every record chooses how much noise it needs to be private.
 
-    Writes a sample with its certificate, and into private/ what is not for others. Exits 1 without a sample
-    when not every record is satisfied.
+    Writes a sample with its certificate and figures, and into private/ what is not for others. Exits 1
+    without a sample when not every record is satisfied. An earlier release in --out is replaced.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -110,7 +106,10 @@ def command(
         )
         with working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)
+        earlier = _release_in(folder, file)
     _warn(parameters)
+    for path in earlier:  # or a sample could be taken for this run's when it fails
+        path.unlink()
     with ExitStack() as stack:
         pool = None if threads is None else stack.enter_context(ThreadPoolExecutor(threads))
         made = nvo.release(read, histogram, parameters, executor=pool, progress=True, working=working)
@@ -119,9 +118,10 @@ def command(
         json.dump(made.document(), sys.stdout, indent=2)
         print()
     else:
-        _show(made, written)
+        show(made, written)
     if made.sample is None:
-        say(f"failed: {_reason(made)}; no sample was written")
+        removed = f", and the earlier one in {folder} was removed" if earlier else ""
+        say(f"failed: {reason(made)}; no sample was written{removed}")
         raise typer.Exit(1)
 
 
@@ -147,6 +147,16 @@ def _in_options() -> Iterator[None]:
         raise type(error)(words) from error
 
 
+def _release_in(folder: Path, file: Path) -> list[Path]:
+    """Return the files of an earlier release in a folder; FILE must not be one of them."""
+    from equinoise.experiments.nvo_release import FILES
+
+    paths = [folder / name for name in FILES]
+    if any(path.exists() and path.samefile(file) for path in paths):
+        raise ValueError(f"out must not be a folder in which FILE would be overwritten, got {str(folder)!r}")
+    return [path for path in paths if path.is_file()]
+
+
 def _warn(parameters: Any) -> None:
     if parameters.bounds is None:
         say(
@@ -160,123 +170,7 @@ def _warn(parameters: Any) -> None:
 def _write(folder: Path, made: Release) -> list[Path]:
     from equinoise import _files
 
+    files = made.files()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "private").mkdir(mode=0o700, exist_ok=True)
-    return _files.write_all(folder, made.files())
-
-
-def _show(made: Release, written: list[Path]) -> None:
-    screen = console()
-    print(_heading(made))
-    screen.print(_table(made))
-    if made.sample is None:
-        _explain(made, screen)
-        return
-    _paragraph(screen, made.certificate["promise"])
-    for number, sentence in enumerate(made.certificate["limits"], 1):
-        _paragraph(screen, sentence, f"{number}. ")
-    if made.certificate["composed"]["method"] == "Rényi divergence":
-        _paragraph(screen, _WITHOUT_ACCOUNTANT)
-    _paragraph(screen, _VERDICT[made.parameters.seed is None])
-    print(f"For others: {', '.join(str(path) for path in written if path.parent.name != 'private')}")
-    print(f"Not for others: {', '.join(str(path) for path in written if path.parent.name == 'private')}")
-
-
-def _heading(made: Release) -> str:
-    histogram, game = made.profile.game.histogram, made.profile.game
-    left_out = made.column.n_rows - histogram.n
-    source = "public" if histogram.bounds_given else "the data's own"
-    parts = [
-        f"{made.parameters.path}, {made.column.name}: {histogram.n:,} records"
-        + (f" (and {left_out:,} left out without a value)" if left_out else ""),
-        f"bounds {histogram.bounds[0]:g} to {histogram.bounds[1]:g} ({source})",
-        f"{histogram.n_bins:,} bins from {histogram.range[0]:g} to {histogram.range[1]:g}",
-        _counted(len(game.scales), "noise scale"),
-        f"epsilon {game.epsilon:.4g} a row",
-    ]
-    return ", ".join(parts)
-
-
-_WITHOUT_ACCOUNTANT = (
-    "The epsilon of all rows together is an upper bound that can be a fifth too large; "
-    'pip install "equinoise[data]" for one that is nearly exact.'
-)
-_VERDICT = {
-    True: "The sample was drawn with the operating system's randomness.",
-    False: "The sample was drawn with a seed: it is a test, and not private.",
-}
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _paragraph(screen: Console, text: str, mark: str = "") -> None:
-    indent = " " * len(mark)
-    print(textwrap.fill(mark + text, min(screen.width, 100), subsequent_indent=indent))
-
-
-def _table(made: Release) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    def cell(value: float | None, digits: str = ".4f") -> str:
-        return "" if value is None else format(value, digits)
-
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("\nmechanism", no_wrap=True)
-    headings = ("satisfied\nrecords", "realised\nepsilon", "\nKL", "lower\nbound", "\ngap", "L1 of\nSD")
-    for heading in (*headings, "\nJaccard", "\ncosine"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in made.rows():
-        table.add_row(
-            row["mechanism"],
-            f"{row['satisfied']:,}",
-            cell(row["realised_epsilon"], ".4g"),
-            *(cell(row[name], ".5f") for name in ("kl", "lower_bound", "gap")),
-            *(cell(row[name]) for name in ("sd_l1", "jaccard", "cosine")),
-        )
-    return table
-
-
-def _reason(made: Release) -> str:
-    game = made.profile.game
-    if made.parameters.total_epsilon is not None:
-        return (
-            f"no epsilon of a row was found with which all {made.certificate['rows']:,} rows stay within "
-            f"{made.parameters.total_epsilon:g} and every record is satisfied"
-        )
-    wrong = game.n - made.profile.n_satisfied
-    return f"{wrong:,} of {game.n:,} records are not satisfied at epsilon {game.epsilon:.4g}"
-
-
-def _explain(made: Release, screen: Console) -> None:
-    """Say which bins fail, and what would help."""
-    from equinoise.nvo.scales import sufficient_scale
-
-    game = made.profile.game
-    failing = made.failing()
-    if failing:
-        listed = "; ".join(
-            f"{row['value']:g} ({_counted(row['records'], 'record')}, epsilon {row['epsilon']:.3g})"
-            for row in failing[:_FAILING]
-        )
-        more = f"; and {len(failing) - _FAILING} more bins" if len(failing) > _FAILING else ""
-        _paragraph(screen, f"Not satisfied, by value, the worst first: {listed}{more}.")
-    if made.lower_bound == float("inf"):
-        _paragraph(
-            screen,
-            "The linear relaxation proves that with these scales and bins nothing can satisfy every record.",
-        )
-    start, stop = game.histogram.range
-    enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon) * (stop - start)
-    largest = float(game.scales.max()) * (stop - start)
-    advice = [
-        f"a larger scale (the largest is {largest:.3g}; {enough:.3g} satisfies everybody whatever the data, "
-        "and --scales 8 has it)",
-        "fewer bins (--bins)",
-        "a larger --epsilon" if made.parameters.total_epsilon is None else "a larger --total-epsilon",
-    ]
-    if made.parameters.total_epsilon is not None:
-        advice.append("fewer rows (--rows)")
-    _paragraph(screen, "What would help: " + ", ".join(advice[:-1]) + f", or {advice[-1]}.")
+    return _files.write_all(folder, files)

@@ -1,35 +1,32 @@
-"""A release of one column: from a file to a sample, its certificate, and what stays with the steward."""
+"""A release of one column: from a file to a certified profile and a sample of it."""
 
 from __future__ import annotations
 
-import io
 import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise import _checks, _files, _results, replicates
+from equinoise import _checks, replicates
+from equinoise.experiments.nvo_release import Release
 from equinoise.nvo import Histogram, NoiseGame, Profile
 from equinoise.nvo.budget import epsilon_for_total
 from equinoise.nvo.certificate import certificate
 from equinoise.nvo.columns import Column, read_column
-from equinoise.report import figures
+from equinoise.nvo.release import MAX_ROWS
+from equinoise.nvo.scales import positive
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["SEARCHES", "Parameters", "Release", "baselines", "prepare", "release", "solve"]
+__all__ = ["SEARCHES", "Parameters", "baselines", "prepare", "release", "solve"]
 
 _METHODS = {"anneal": "annealing", "best-response": "best response", "genetic": "genetic search"}
 SEARCHES = tuple(_METHODS)
 LAPLACE = ("paper", "amplified", "smallest")
-_MEASURES = ("kl", "sd_l1", "jaccard", "cosine")
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Parameters:
         _checks.choice("search", self.search, SEARCHES)
         _checks.integer("restarts", self.restarts, 1)
         if self.rows is not None:
-            _checks.integer("rows", self.rows, 1)
+            _checks.integer("rows", self.rows, 1, MAX_ROWS)
         if self.seed is not None:
             _checks.integer("seed", self.seed, 0)
 
@@ -123,7 +120,7 @@ def _normalised(scales: Any, histogram: Histogram) -> Any:
     if not isinstance(scales, tuple):
         return scales
     start, stop = histogram.range
-    return np.array(scales) / (stop - start)
+    return positive("scales", scales) / (stop - start)
 
 
 class _Task:
@@ -198,166 +195,6 @@ def baselines(histogram: Histogram, epsilon: float) -> dict[str, Profile]:
     """
     game = NoiseGame(histogram, epsilon)
     return {f"Laplace, {rule}": game.laplace(rule) for rule in LAPLACE}
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """A release, or why there is none.
-
-    Attributes
-    ----------
-    parameters : Parameters
-    column : Column
-    profile : Profile
-    others : dict of str to Profile
-        The Laplace mechanisms, see :func:`baselines`.
-    lower_bound : float
-        No certified profile has a smaller KL; infinite where it is proven that there is none.
-    certificate : dict
-    sample : int64[rows] or float64[rows] or None
-        None where the profile is not certified, or does not stay within the total.
-    seconds : float
-    """
-
-    parameters: Parameters
-    column: Column
-    profile: Profile
-    others: dict[str, Profile]
-    lower_bound: float
-    certificate: dict[str, Any]
-    sample: NDArray[Any] | None
-    seconds: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table: a row a mechanism, NVO first.
-
-        Returns
-        -------
-        list of dict
-            ``mechanism``, ``satisfied``, ``realised_epsilon``, ``realised_epsilon_addition``, ``kl``,
-            ``lower_bound`` and ``gap`` (NVO only, else None), ``sd_l1``, ``jaccard``, ``cosine``.
-        """
-        table = []
-        for name, profile in {"NVO": self.profile, **self.others}.items():
-            row = {
-                "mechanism": name,
-                "satisfied": profile.n_satisfied,
-                "realised_epsilon": profile.realised_epsilon,
-                "realised_epsilon_addition": profile.realised_epsilon_addition,
-                "lower_bound": self.lower_bound if name == "NVO" else None,
-                "gap": profile.kl - self.lower_bound if name == "NVO" and profile.certified else None,
-            }
-            table.append(row | {measure: getattr(profile, measure) for measure in _MEASURES})
-        return table
-
-    def failing(self) -> list[dict[str, Any]]:
-        """Return the bins that fail, the worst first: ``value``, ``records``, their largest ``epsilon``."""
-        judged = self.profile.evaluation
-        wrong = np.where(judged.satisfied, 0, self.profile.counts)
-        bins = np.flatnonzero(wrong.any(axis=1))
-        values = self.profile.game.histogram.to_units(bins)
-        worst = np.where(wrong > 0, judged.epsilon, 0.0).max(axis=1)
-        table = [
-            {"value": value.item(), "records": int(wrong[k].sum()), "epsilon": float(worst[k])}
-            for k, value in zip(bins, values, strict=True)
-        ]
-        return sorted(table, key=lambda row: -row["epsilon"])
-
-    def document(self) -> dict[str, Any]:
-        """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
-        seed = self.profile.seed or 0
-        plain: dict[str, Any] = _results.plain(
-            {
-                "experiment": "nvo",
-                **_results.provenance(asdict(self.parameters), seed=seed, seconds=self.seconds),
-                "released": self.sample is not None,
-                "table": self.rows(),
-                "failing": self.failing(),
-                "certificate": self.certificate,
-            }
-        )
-        return plain
-
-    def files(self) -> dict[str, bytes]:
-        """Return the files of the release as bytes, by their paths in its folder.
-
-        Only ``sample.csv`` and ``certificate.json`` are for others. What shows the data or the scales goes
-        into ``private/``: ``scales.csv``, ``distribution.png``, ``noise.png`` and ``run.json``.
-        """
-        return {
-            "sample.csv": self._sample_csv(),
-            "certificate.json": _files.json_bytes(self.certificate),
-            "private/scales.csv": _csv(self.scales_frame()),
-            "private/distribution.png": self._distribution_png(),
-            "private/noise.png": self._noise_png(),
-            "private/run.json": _files.json_bytes(self.document()),
-        }
-
-    def scales_frame(self) -> pd.DataFrame:
-        """Return one row a record, in the order of the file: row, value, bin, midpoint, scale (its units)."""
-        import pandas as pd
-
-        histogram = self.profile.game.histogram
-        return pd.DataFrame(
-            {
-                "row": self.column.row_of,
-                "value": self.column.values,
-                "bin": histogram.bin_of,
-                "midpoint": histogram.to_units(histogram.bin_of),
-                "scale": self.profile.scale_of * self._length,
-            }
-        )
-
-    @property
-    def _length(self) -> float:
-        """Units of the data in one of the normalised range."""
-        start, stop = self.profile.game.histogram.range
-        return stop - start
-
-    def _sample_csv(self) -> bytes:
-        import pandas as pd
-
-        frame = pd.DataFrame({self.column.name: self.sample})
-        return _csv(frame, self.column.sep, self.parameters.decimal)
-
-    def _values(self) -> NDArray[np.float64]:
-        histogram = self.profile.game.histogram
-        return histogram.range[0] + histogram.midpoints * self._length
-
-    def _distribution_png(self) -> bytes:
-        drawn = figures.figure()
-        game = self.profile.game
-        series = [("NVO", self.profile.pmf), *((name, other.pmf) for name, other in self.others.items())]
-        ax = figures.distributions(
-            drawn.subplots(), game.histogram.pmf, series, values=self._values(), unit=self.column.name
-        )
-        ax.set_title(f"What is released, ε = {game.epsilon:g}", fontsize="medium")
-        return figures.png(drawn)
-
-    def _noise_png(self) -> bytes:
-        drawn = figures.figure()
-        game = self.profile.game
-        lines = [
-            (name, float(other.game.scales[0]) * self._length)
-            for name, other in self.others.items()
-            if math.isfinite(float(other.game.scales[0]))
-        ]
-        ax = figures.noise_scales(
-            drawn.subplots(),
-            self._values(),
-            game.scales * self._length,
-            self.profile.counts,
-            lines,
-            unit=self.column.name,
-        )
-        ax.set_title(f"Noise of records by their value, ε = {game.epsilon:g}", fontsize="medium")
-        return figures.png(drawn)
-
-
-def _csv(frame: pd.DataFrame, sep: str = ",", decimal: str = ".") -> bytes:
-    table = io.BytesIO()
-    frame.to_csv(table, index=False, sep=sep, decimal=decimal, lineterminator="\n", encoding="utf-8")
-    return table.getvalue()
 
 
 def release(

@@ -1,7 +1,9 @@
-"""Search by whole groups, for any noise and any promise: from a profile that keeps it, never leaving it.
+"""Search by whole groups under any promise: from a profile that keeps it, never leaving it.
 
-For the games that are small, or judged in another way than by a pure epsilon. Plain NumPy: a step costs as
-much as looking at the records of every type.
+For (epsilon, delta), see :mod:`equinoise.nvo.gaussian`. There, a record is satisfied by a sum over the bins,
+not by limits at each of them. What makes the compiled searches quick (the two largest masses of
+a bin, crowds that are always satisfied, limits that are tested where they broke last) says nothing about such
+a sum, so this search looks at all records after every move. Plain NumPy, for a hundred bins or so.
 """
 
 from __future__ import annotations

@@ -92,7 +92,9 @@ def _limits(game: Game, work: Floats) -> None:
         mass, top, rest = work[0, x], work[1, x], work[2, x]
         plain = game.high * mass / MARGIN
         if game.odds < _PLAIN:
-            plain = top if game.odds * top * MARGIN <= rest else min(plain, top * _BELOW)
+            alone = rest == 0.0 and top > 0.0  # so it is told for sure, though odds times top may be 0 too
+            fine = game.odds * top * MARGIN <= rest and not alone
+            plain = top if fine else min(plain, top * _BELOW)
         work[1, x] = plain
         work[2, x] = game.low * mass * MARGIN
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
 
-__all__ = ["Limits", "checked_game", "ratio_limits"]
+__all__ = ["Limits", "checked_counts", "checked_game", "ratio_limits"]
 
 
 class Limits(NamedTuple):
@@ -53,27 +53,49 @@ def ratio_limits(n: int, epsilon: float) -> Limits:
 def checked_game(
     kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
-    """Return kernel float64[K, V, K], bin_counts int64[K] and epsilon, or raise before any work.
+    """Return masses float64[R, V, K] of the R bins with players, bin_counts int64[K] and epsilon.
+
+    The kernel may be given whole, float64[K, V, K], or of these bins only.
 
     Raises
     ------
     TypeError, ValueError
-        When an argument is of a wrong kind, shape or range, when there are fewer than two players, or when
-        noise never leaves an occupied bin where it is.
+        Before any work, when an argument is of a wrong kind, shape or range, when there are fewer than two
+        players, or when noise never leaves an occupied bin where it is.
     """
     counts: NDArray[np.int64] = _checks.array("bin_counts", bin_counts, np.int64, (None,), low=0)
     n_bins = len(counts)
     if n_bins < 2:
         raise ValueError(f"bin_counts must have at least 2 bins, got {n_bins}")
-    masses: NDArray[np.float64] = _checks.array("kernel", kernel, np.float64, (n_bins, None, n_bins), low=0.0)
+    occupied = np.flatnonzero(counts)
+    masses: NDArray[np.float64] = _checks.array("kernel", kernel, np.float64, (None, None, n_bins), low=0.0)
+    if len(masses) not in (n_bins, len(occupied)):
+        raise ValueError(
+            f"kernel must have shape ({n_bins}, any, {n_bins}), or ({len(occupied)}, any, {n_bins}) of the "
+            f"bins with players, got {masses.shape}"
+        )
     if masses.shape[1] < 1:
         raise ValueError(f"kernel must have at least one scale, got shape {masses.shape}")
     n = sum(counts.tolist())
     if not 2 <= n < 2**53:
         raise ValueError(f"bin_counts must add up to 2 players or more, below 2^53, got {n}")
-    occupied = np.flatnonzero(counts)
-    missed = np.argwhere(masses[occupied, :, occupied] <= 0.0)
+    rows = occupied if len(masses) == n_bins else np.arange(len(occupied))
+    missed = np.argwhere(masses[rows, :, occupied] <= 0.0)
     if len(missed):
-        k, v = int(occupied[missed[0][0]]), int(missed[0][1])
-        raise ValueError(f"kernel must be positive at a player's own bin, got 0 at index {(k, v, k)}")
-    return masses, counts, _checks.epsilon(epsilon, allow_infinite=False)
+        i, v = int(missed[0][0]), int(missed[0][1])
+        where = (int(rows[i]), v, int(occupied[i]))
+        raise ValueError(f"kernel must be positive at a player's own bin, got 0 at index {where}")
+    return masses[rows], counts, _checks.epsilon(epsilon, allow_infinite=False)
+
+
+def checked_counts(
+    name: str, counts: ArrayLike, bin_counts: NDArray[np.int64], n_scales: int, whole: str = "the histogram's"
+) -> NDArray[np.int64]:
+    """Return a profile int64[K, V], or raise where it is none or does not add up to bin_counts int64[K]."""
+    shape = (len(bin_counts), n_scales)
+    given: NDArray[np.int64] = _checks.array(name, counts, np.int64, shape, low=0)
+    wrong = np.flatnonzero(given.sum(axis=1) != bin_counts)
+    if len(wrong):
+        k = int(wrong[0])
+        raise ValueError(f"{name} must add up to {whole} {bin_counts[k]} at bin {k}, got {given[k].sum()}")
+    return given

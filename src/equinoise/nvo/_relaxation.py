@@ -65,10 +65,13 @@ class Multipliers(NamedTuple):
 
 
 def make_problem(kernel: Floats, bin_counts: Ints, low: float, high: float) -> Problem:
-    """Return the problem of a game whose ratios must lie in [low, high], these loosened a little."""
+    """Return the problem of a game whose ratios must lie in [low, high], these loosened a little.
+
+    kernel float64[R, V, K] of the occupied bins; bin_counts int64[K].
+    """
     occupied = np.flatnonzero(bin_counts)
     return Problem(
-        kernel[occupied],
+        kernel,
         bin_counts[occupied].astype(np.float64),
         occupied,
         min(high * (1.0 + _LOOSER), 1.0),

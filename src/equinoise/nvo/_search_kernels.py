@@ -18,6 +18,7 @@ from equinoise.nvo._evaluation_kernels import MARGIN, Game, evaluate
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_SOMETHING = 5e-324  # the least positive number: who is alone somewhere is told for sure
 _ROUNDING = 1e-11  # of the largest mass since the last fresh sum: more than differences may have lost
 _FRESH = 1e-4  # a mass below this part of that largest one is added up anew
 _ACCEPTED = 512  # transfers between two fresh sums, at most
@@ -135,7 +136,7 @@ def _try(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: in
         trial[x] = mass
         need = max(_need(state, x, gone_1, gone_2), max(kernel[t, x], kernel[u, x]))
         gap = game.high * mass - need
-        slack = _ROUNDING * state.peak[x]
+        slack = _ROUNDING * max(state.peak[x], mass)
         fails += int(gap < -slack)
         unclear += int(gap < slack)
     return fails, unclear
@@ -153,7 +154,7 @@ def _exactly(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u
     else:
         for x in range(state.trial.size):
             need = max(_need(state, x, gone_1, gone_2), max(game.kernel[t, x], game.kernel[u, x]))
-            if game.high * state.trial[x] - need < _ROUNDING * state.peak[x]:
+            if game.high * state.trial[x] - need < _ROUNDING * max(state.peak[x], state.trial[x]):
                 fine = fine and _holds(game, state, x, need, t, u)
     _shift(state.counts, -a, f, t, -b, g, u)
     return fine
@@ -172,6 +173,8 @@ def _shift(counts: Ints, a: int, f: int, t: int, b: int, g: int, u: int) -> None
 def _holds(game: Game, state: State, x: int, need: float, t: int, u: int) -> bool:
     """Return whether the largest kernel at x is fine: add up the rest of the mass until it is enough."""
     enough = game.odds * need * MARGIN
+    if need > 0.0:
+        enough = max(enough, _SOMETHING)
     rest = 0.0
     left_out = False
     n_used = state.numbers[0]

@@ -45,14 +45,14 @@ class Table:
         from equinoise.nvo._evaluation_kernels import Game
 
         masses, counts, epsilon = checked_game(kernel, bin_counts, epsilon)
-        self.shape = masses.shape[:2]
+        self.shape = (len(counts), masses.shape[1])
         self.occupied = np.flatnonzero(counts)
         self.players = counts[self.occupied]
         n = int(counts.sum())
         low, high, odds = ratio_limits(n, epsilon)
         share = counts / n
         inverse = np.divide(1.0, counts, out=np.zeros(len(counts)), where=counts > 0)
-        rows = masses[self.occupied].reshape(-1, masses.shape[2])
+        rows = masses.reshape(-1, masses.shape[2])
         for constant in (rows, share, inverse):
             constant.flags.writeable = False
         ends = int(self.occupied[0]), int(self.occupied[-1]) + 1

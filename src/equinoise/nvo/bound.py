@@ -29,8 +29,8 @@ def lower_bound(
 
     Parameters
     ----------
-    kernel : float64[K, V, K]
-        Masses M[k, v, x] of the noise.
+    kernel : float64[K, V, K] or float64[R, V, K]
+        Masses M[k, v, x] of the noise; of all bins, or of the R bins that hold players.
     bin_counts : int64[K]
         The histogram.
     epsilon : float

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise.nvo.evaluation import Evaluation, Kernel
+from equinoise.nvo.evaluation import Evaluation
+from equinoise.nvo.noise import Kernel
 
 __all__ = ["DELTA", "Composition", "compose"]
 
@@ -27,7 +28,9 @@ _FINEST = 0.05  # steps of the grid of losses, times the root of the number of d
 _STEPS = 50  # and at least so many from 0 to the largest loss of a draw
 _LARGEST_GRID = 2**20
 _SMALLEST_DELTA = 1e-9  # below, rounding in the Fourier transforms could show: Rényi divergences alone
+_MOST_DRAWS = 2 * 10**7  # beyond, sums of losses take too many places: Rényi divergences alone
 _MOST_MASSES = 2**21  # looked at for the median
+_FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
 
@@ -108,12 +111,13 @@ def compose(
     """
     m = _checks.integer("draws", draws, 1)
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    accountant = _accountant() if share >= _SMALLEST_DELTA else None
+    accountant = _accountant() if share >= _SMALLEST_DELTA and m <= _MOST_DRAWS else None
     worst = [
         _worst(kernel, counts, evaluation.pmf, largest, sign, m, share, accountant)
         for sign, largest in ((-1, evaluation.epsilon), (1, evaluation.epsilon_addition))
     ]
-    method = "Rényi divergence" if accountant is None else "privacy loss distribution"
+    exact = accountant is not None and max(worst) <= _FUTILE
+    method = "privacy loss distribution" if exact else "Rényi divergence"
     median = _median(kernel, counts, evaluation, m, share)
     return Composition(m, share, worst[0], worst[1], median, method)
 
@@ -128,7 +132,7 @@ def _median(
     bounds = np.empty(len(types))
     for i, (k, v) in enumerate(types):
         largest = float(evaluation.epsilon[k, v])
-        mass = kernel.rows(int(k), int(k) + 1)[0, v]
+        mass = kernel.rows(np.array([k]))[0, v]
         loss, p = _losses(mass, evaluation.pmf, int(counts.sum()), -1, largest)
         bounds[i] = min(_by_largest(largest, draws, delta), _by_renyi(loss, p, draws, delta))
     order = np.argsort(bounds)
@@ -163,7 +167,7 @@ def _worst(
     """
 
     def losses(k: int, v: int) -> tuple[Floats, Floats]:
-        return _losses(kernel.rows(k, k + 1)[0, v], pmf, int(counts.sum()), sign, float(largest[k, v]))
+        return _losses(kernel.rows(np.array([k]))[0, v], pmf, int(counts.sum()), sign, float(largest[k, v]))
 
     def renyi(k: int, v: int) -> float:
         return _by_renyi(*losses(k, v), draws, delta)
@@ -180,7 +184,8 @@ def _worst(
     while True:
         bound, step, k, v = queue[0]
         left -= step == 1
-        if step == len(steps) or left < 0 or bound == 0.0 or math.isinf(bound):
+        done = step == len(steps) or left < 0 or bound == 0.0 or math.isinf(bound)
+        if done or (step > 0 and -bound > _FUTILE):
             return -bound
         heapq.heapreplace(queue, (max(bound, -steps[step](k, v)), step + 1, k, v))
 

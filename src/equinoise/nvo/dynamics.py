@@ -8,14 +8,15 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from equinoise import replicates
+from equinoise import _checks, replicates
 from equinoise._random import stream_key
 from equinoise.nvo import _response
 from equinoise.nvo import _response_state as _state
+from equinoise.nvo._ratios import checked_counts
 
-__all__ = ["STARTS", "Found", "all_satisfied", "run"]
+__all__ = ["STARTS", "Found", "all_largest", "all_satisfied", "checked_start", "run"]
 
 STARTS = ("largest", "random")
 Floats = NDArray[np.float64]
@@ -41,6 +42,20 @@ class _Task(NamedTuple):
     start: Ints  # int64[K, V], or empty: drawn at random
     key: NDArray[np.uint64]
     max_rounds: int
+
+
+def checked_start(start: str | ArrayLike, bin_counts: Ints, scales: Floats) -> Ints | None:
+    """Return the profile int64[K, V] that a start stands for; None: a run draws it."""
+    if not isinstance(start, str):
+        return checked_counts("start", start, bin_counts, len(scales))
+    return None if _checks.choice("start", start, STARTS) == "random" else all_largest(bin_counts, scales)
+
+
+def all_largest(bin_counts: Ints, scales: Floats) -> Ints:
+    """Return the profile int64[K, V] in which all of int64[K] records use the largest scale."""
+    counts = np.zeros((len(bin_counts), len(scales)), dtype=np.int64)
+    counts[:, int(np.argmax(scales))] = bin_counts
+    return counts
 
 
 def run(

@@ -1,40 +1,26 @@
-"""What a profile is worth, straight from the definition: who is private, and what is left of the data."""
+"""What a profile is worth, straight from the definition: who is private, and what is left of the data.
+
+No search calls this, and it calls nothing that a search does. Searches have an evaluation of their own
+(:mod:`equinoise.nvo._evaluation_kernels`), which asks for limits of M/S in place of an epsilon, keeps S up to
+date from move to move, and is a hundred times faster. Whatever a search returns is judged here, in
+other code and from another formula, so that a mistake in one of them shows and certifies nothing.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Evaluation", "Kernel", "divergence", "evaluate"]
+from equinoise.nvo.noise import Kernel
+
+__all__ = ["Evaluation", "divergence", "evaluate", "released"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 _BLOCK = 2**21  # entries of the kernel that are looked at together
-
-
-class Kernel(Protocol):
-    """Where the masses M[k, v, x] of noise come from: a whole array, or what they are computed from."""
-
-    @property
-    def n_bins(self) -> int:
-        """K."""
-        ...
-
-    @property
-    def n_scales(self) -> int:
-        """V."""
-        ...
-
-    def rows(self, start: int, stop: int) -> Floats:
-        """Return M of the bins start..stop-1, float64[stop - start, V, X]."""
-        ...
-
-    def column(self, x: int) -> Floats:
-        """Return M[:, :, x], float64[K, V]."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +60,7 @@ class Evaluation:
     satisfied: NDArray[np.bool_]
 
 
-def evaluate(
-    kernel: Kernel, bin_counts: NDArray[np.int64], counts: NDArray[np.int64], epsilon: float
-) -> Evaluation:
+def evaluate(kernel: Kernel, bin_counts: Ints, counts: Ints, epsilon: float) -> Evaluation:
     """Evaluate a profile from scratch.
 
     Parameters
@@ -110,7 +94,7 @@ def evaluate(
     (4, 0.4055)
     """
     n = int(bin_counts.sum())
-    total = _released(kernel, counts)
+    total = released(kernel, counts)
     least, most, odds = _shares(kernel, counts, total)
     removal, addition = math.log1p(-1.0 / n), -math.log1p(1.0 / n)
     used = counts > 0
@@ -140,37 +124,31 @@ def divergence(p: Floats, q: Floats) -> float:
     return max(0.0, float(np.sum(p[seen] * np.log(p[seen] / q[seen]))))
 
 
-def _blocks(kernel: Kernel, counts: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return (start, stop) of runs of bins with records, none with more noise than fits into a block."""
-    step = max(1, _BLOCK // (kernel.n_scales * kernel.n_bins))
-    there = np.flatnonzero(counts.any(axis=1))
-    runs = np.split(there, np.flatnonzero(np.diff(there) > 1) + 1)
-    return [
-        (start, min(start + step, int(run[-1]) + 1))
-        for run in runs
-        for start in range(int(run[0]), int(run[-1]) + 1, step)
-    ]
-
-
-def _released(kernel: Kernel, counts: NDArray[np.int64]) -> Floats:
+def released(kernel: Kernel, counts: Ints) -> Floats:
     """Return S = sum over types of counts M, float64[X]."""
     total: Floats = np.zeros(0)
-    for start, stop in _blocks(kernel, counts):
-        part = np.tensordot(counts[start:stop].astype(np.float64), kernel.rows(start, stop), axes=2)
+    for bins in _blocks(kernel, counts):
+        part = np.tensordot(counts[bins].astype(np.float64), kernel.rows(bins), axes=2)
         total = total + part if total.size else part
     return total
 
 
-def _shares(kernel: Kernel, counts: NDArray[np.int64], total: Floats) -> tuple[Floats, Floats, Floats]:
+def _blocks(kernel: Kernel, counts: Ints) -> list[Ints]:
+    """Return the bins with records, in parts none of which has more noise than fits into a block."""
+    step = max(1, _BLOCK // (kernel.n_scales * kernel.n_bins))
+    there = np.flatnonzero(counts.any(axis=1))
+    return [there[i : i + step] for i in range(0, len(there), step)]
+
+
+def _shares(kernel: Kernel, counts: Ints, total: Floats) -> tuple[Floats, Floats, Floats]:
     """Return least and largest M/S over x, and largest M/(S - M): float64[K, V], 0 for types not there."""
     least, most, odds = np.zeros((3, *counts.shape))
     possible = np.flatnonzero(total > 0.0)
-    for start, stop in _blocks(kernel, counts):
-        k, v = np.nonzero(counts[start:stop])
-        share = kernel.rows(start, stop)[k, v]
+    for bins in _blocks(kernel, counts):
+        row, v = np.nonzero(counts[bins])
+        k, share = bins[row], kernel.rows(bins)[row, v]
         share = share[:, possible] if len(possible) < len(total) else share
         share /= total[possible]
-        k += start
         least[k, v] = share.min(axis=1)
         most[k, v] = share.max(axis=1)
         with np.errstate(divide="ignore"):
@@ -182,7 +160,7 @@ def _shares(kernel: Kernel, counts: NDArray[np.int64], total: Floats) -> tuple[F
     return least, most, odds
 
 
-def _odds(kernel: Kernel, counts: NDArray[np.int64], k: int, v: int, x: int) -> float:
+def _odds(kernel: Kernel, counts: Ints, k: int, v: int, x: int) -> float:
     """Return the mass of one record of type (k, v) at x over that of all the others."""
     column = kernel.column(x)
     rest = counts.copy()

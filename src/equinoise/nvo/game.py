@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,52 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo import _kernels, dynamics, evaluation
+from equinoise.nvo import dynamics, evaluation
+from equinoise.nvo._ratios import checked_counts
 from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.histogram import Histogram
+from equinoise.nvo.noise import LaplaceNoise, masses
 from equinoise.nvo.profile import Profile
-from equinoise.nvo.scales import chosen_scales, sufficient_scale
+from equinoise.nvo.scales import chosen_scales, sufficient_scale, uniform_scale
 
 __all__ = ["NoiseGame"]
-
-RULES = ("paper", "amplified", "smallest")
-_NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
-_SCALE_DIGITS = 1e-9
-_LARGEST_KERNEL = 2**28  # entries: 2 GiB
-
-
-@dataclass(frozen=True, eq=False)
-class _Noise:
-    """Laplace noise on equal bins, as a :class:`equinoise.nvo.evaluation.Kernel` that is never whole.
-
-    The mass M[k, v, x] is decay[v, |k - x|]/total[k, v], decay float64[V, K] and total float64[K, V].
-    """
-
-    decay: NDArray[np.float64]
-    total: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, n_bins: int, scales: NDArray[np.float64]) -> _Noise:
-        decay, total = np.empty((len(scales), n_bins)), np.empty((n_bins, len(scales)))
-        _kernels.noise_decay(scales, decay)
-        _kernels.noise_total(decay, total)
-        return cls(decay, total)
-
-    @property
-    def n_bins(self) -> int:
-        return len(self.total)
-
-    @property
-    def n_scales(self) -> int:
-        return len(self.decay)
-
-    def rows(self, start: int, stop: int) -> NDArray[np.float64]:
-        out = np.empty((stop - start, self.n_scales, self.n_bins))
-        _kernels.noise_rows(self.decay, self.total, start, out)
-        return out
-
-    def column(self, x: int) -> NDArray[np.float64]:
-        return self.decay[:, np.abs(np.arange(self.n_bins) - x)].T / self.total
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +71,8 @@ class NoiseGame:
         if not isinstance(self.histogram, Histogram):
             raise TypeError(f"histogram must be a Histogram, got {_checks.shown(self.histogram)}")
         epsilon = _checks.epsilon(self.epsilon, allow_infinite=False)
-        scales = chosen_scales(self.scales, self.histogram.sensitivity, epsilon, self._sufficient(epsilon))
+        enough = sufficient_scale(self.n, self.histogram.n_bins, epsilon)
+        scales = chosen_scales(self.scales, self.histogram.sensitivity, epsilon, enough)
         scales.flags.writeable = False
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "scales", scales)
@@ -117,18 +80,15 @@ class NoiseGame:
     def __repr__(self) -> str:
         return f"NoiseGame({self.histogram!r}, epsilon={self.epsilon:g}, {len(self.scales)} scales)"
 
-    def _sufficient(self, epsilon: float) -> float:
-        return sufficient_scale(self.histogram.n, self.histogram.n_bins, epsilon)
-
     @property
     def n(self) -> int:
         """Number of records."""
         return self.histogram.n
 
     @cached_property
-    def noise(self) -> _Noise:
+    def noise(self) -> LaplaceNoise:
         """The kernel's masses in O(K V) memory."""
-        return _Noise.of(self.histogram.n_bins, self.scales)
+        return LaplaceNoise.of(self.histogram.n_bins, self.scales)
 
     @cached_property
     def kernel(self) -> NDArray[np.float64]:
@@ -139,15 +99,12 @@ class NoiseGame:
         ValueError
             When it would take more than 2 GiB.
         """
-        k, v = self.histogram.n_bins, len(self.scales)
-        if k * v * k > _LARGEST_KERNEL:
-            raise ValueError(
-                f"n_bins must be small enough for a kernel of 2 GiB here, got {k} bins and {v} scales, "
-                f"which take {8 * k * v * k / 2**30:.1f} GiB"
-            )
-        whole = self.noise.rows(0, k)
-        whole.flags.writeable = False
-        return whole
+        return masses(self.noise, np.arange(self.histogram.n_bins))
+
+    @cached_property
+    def _searched(self) -> NDArray[np.float64]:
+        """The kernel's rows of the bins with records, which is all that a search looks at."""
+        return masses(self.noise, np.flatnonzero(self.histogram.counts))
 
     def evaluate(self, counts: ArrayLike) -> Evaluation:
         """Evaluate any profile from the definition.
@@ -166,23 +123,13 @@ class NoiseGame:
         TypeError, ValueError
             When `counts` do not fit the histogram.
         """
-        return evaluation.evaluate(self.noise, self.histogram.counts, self._checked(counts), self.epsilon)
-
-    def _checked(self, counts: ArrayLike, name: str = "counts") -> NDArray[np.int64]:
-        shape = (self.histogram.n_bins, len(self.scales))
-        given: NDArray[np.int64] = _checks.array(name, counts, np.int64, shape, low=0)
-        wrong = np.flatnonzero(given.sum(axis=1) != self.histogram.counts)
-        if len(wrong):
-            k = int(wrong[0])
-            raise ValueError(
-                f"{name} must add up to the histogram's {self.histogram.counts[k]} at bin {k}, "
-                f"got {given[k].sum()}"
-            )
-        return given
+        bin_counts = self.histogram.counts
+        given = checked_counts("counts", counts, bin_counts, len(self.scales))
+        return evaluation.evaluate(self.noise, bin_counts, given, self.epsilon)
 
     def profile(self, counts: ArrayLike, method: str = "given", **found: Any) -> Profile:
         """Return a profile of this game from its counts, int64[K, V]."""
-        kept = np.array(self._checked(counts))
+        kept = np.array(checked_counts("counts", counts, self.histogram.counts, len(self.scales)))
         kept.flags.writeable = False
         return Profile(self, kept, method, **found)
 
@@ -239,13 +186,13 @@ class NoiseGame:
         >>> profile.certified, profile.converged
         (True, True)
         """
-        given = self._start(start)
+        bin_counts = self.histogram.counts
         found = dynamics.run(
             self.noise.decay,
             self.noise.total,
-            self.histogram.counts,
+            bin_counts,
             self.epsilon,
-            start=given,
+            start=dynamics.checked_start(start, bin_counts, self.scales),
             seed=seed,
             restarts=_checks.integer("restarts", restarts, 1),
             max_rounds=_checks.integer("max_rounds", max_rounds, 1),
@@ -257,16 +204,6 @@ class NoiseGame:
             for run in found
         )
         return max(profiles, key=lambda profile: profile.payoff)
-
-    def _start(self, start: object) -> NDArray[np.int64] | None:
-        """Return the counts that the dynamics start from; None draws them."""
-        if not isinstance(start, str):
-            return self._checked(start, "start")  # type: ignore[arg-type]
-        if _checks.choice("start", start, dynamics.STARTS) == "random":
-            return None
-        counts = np.zeros((self.histogram.n_bins, len(self.scales)), dtype=np.int64)
-        counts[:, int(np.argmax(self.scales))] = self.histogram.counts
-        return counts
 
     def anneal(self, seed: int | None = 0, **options: Any) -> Profile:
         """Search by simulated annealing among certified profiles.
@@ -290,7 +227,7 @@ class NoiseGame:
         """
         from equinoise.nvo.search import anneal
 
-        found = anneal(self.kernel, self.histogram.counts, self.epsilon, seed=seed, **options)
+        found = anneal(self._searched, self.histogram.counts, self.epsilon, seed=seed, **options)
         return self.profile(found.counts, "annealing", seed=seed)
 
     def genetic(self, seed: int | None = 0, **options: Any) -> Profile:
@@ -316,7 +253,7 @@ class NoiseGame:
         """
         from equinoise.nvo.search import genetic
 
-        found = genetic(self.kernel, self.histogram.counts, self.epsilon, seed=seed, **options)
+        found = genetic(self._searched, self.histogram.counts, self.epsilon, seed=seed, **options)
         return self.profile(found.counts, "genetic search", seed=seed)
 
     def lower_bound(self, **options: Any) -> float:
@@ -339,7 +276,7 @@ class NoiseGame:
         """
         from equinoise.nvo.bound import lower_bound
 
-        return lower_bound(self.kernel, self.histogram.counts, self.epsilon, **options)
+        return lower_bound(self._searched, self.histogram.counts, self.epsilon, **options)
 
     def laplace(self, rule: str = "paper") -> Profile:
         """Return a profile in which all records use one scale: the Laplace mechanism.
@@ -362,28 +299,6 @@ class NoiseGame:
         TypeError, ValueError
             When `rule` is none of the three.
         """
-        _checks.choice("rule", rule, RULES)
-        if rule == "paper":
-            scale = self.histogram.sensitivity / self.epsilon
-        elif rule == "amplified":
-            scale = self._sufficient(self.epsilon)
-        else:
-            scale = self._smallest()
+        scale = uniform_scale(self.histogram, self.epsilon, rule)
         game = NoiseGame(self.histogram, self.epsilon, np.array([scale]))
         return game.profile(self.histogram.counts[:, None], f"Laplace, {rule}")
-
-    def _smallest(self) -> float:
-        """Return the smallest scale that satisfies everybody when all use it, to nine digits."""
-        counts, n_bins = self.histogram.counts, self.histogram.n_bins
-
-        def enough(scale: float) -> bool:
-            noise = _Noise.of(n_bins, np.array([scale]))
-            return dynamics.all_satisfied(noise.decay, noise.total, counts[:, None], self.epsilon)
-
-        low, high = _NO_NOISE / n_bins, self._sufficient(self.epsilon)
-        if low >= high or enough(low):
-            return min(low, high)
-        while high / low > 1.0 + _SCALE_DIGITS:
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high

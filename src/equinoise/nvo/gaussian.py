@@ -17,50 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
 from equinoise.nvo._descent import anneal
-from equinoise.nvo.evaluation import Kernel, divergence
+from equinoise.nvo._ratios import checked_counts
+from equinoise.nvo.dynamics import all_largest
+from equinoise.nvo.evaluation import divergence, released
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.scales import MULTIPLES
+from equinoise.nvo.noise import GaussianNoise, Kernel
+from equinoise.nvo.scales import MULTIPLES, positive
 
-__all__ = ["GaussianGame", "GaussianNoise", "GaussianProfile", "deltas"]
+__all__ = ["GaussianGame", "GaussianProfile", "deltas"]
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
-_SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianNoise:
-    """Gaussian noise on equal bins, a :class:`equinoise.nvo.evaluation.Kernel`.
-
-    The mass M[k, v, x] is proportional to exp(-(x_k - x)^2/(2 s_v^2)) and adds up to one over x.
-
-    Attributes
-    ----------
-    n_bins : int
-    scales : float64[V]
-        Standard deviations before noise that would leave the range is left out, normalised.
-    """
-
-    n_bins: int
-    scales: Floats
-
-    @property
-    def n_scales(self) -> int:
-        """Number of scales, V."""
-        return len(self.scales)
-
-    def rows(self, start: int, stop: int) -> Floats:
-        """Return M of the bins start..stop-1, float64[stop - start, V, K]."""
-        distance = np.abs(np.arange(start, stop)[:, None] - np.arange(self.n_bins)) / self.n_bins
-        exponent = -0.5 * (distance[:, None, :] / self.scales[:, None]) ** 2
-        mass = np.where(exponent > _SMALLEST, np.exp(np.maximum(exponent, _SMALLEST)), 0.0)
-        return np.asarray(mass / mass.sum(axis=2, keepdims=True))
-
-    def column(self, x: int) -> Floats:
-        """Return M[:, :, x], float64[K, V]."""
-        return np.concatenate([self.rows(k, k + 1)[:, :, x] for k in range(self.n_bins)])
 
 
 def deltas(kernel: Kernel, counts: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
@@ -88,6 +57,7 @@ def deltas(kernel: Kernel, counts: ArrayLike, epsilon: float) -> tuple[Floats, F
 
     Examples
     --------
+    >>> from equinoise.nvo.noise import GaussianNoise
     >>> noise = GaussianNoise(5, np.array([0.3]))
     >>> removal, _ = deltas(noise, [[3], [0], [1], [0], [0]], 0.5)
     >>> removal[:, 0].round(4)
@@ -99,12 +69,10 @@ def deltas(kernel: Kernel, counts: ArrayLike, epsilon: float) -> tuple[Floats, F
     n = int(given.sum())
     if n < 2:
         raise ValueError(f"counts must be of at least 2 records, got {n}")
-    total = np.zeros(kernel.n_bins)
-    for k in np.flatnonzero(given.sum(axis=1)):
-        total += given[k] @ kernel.rows(int(k), int(k) + 1)[0]
+    total = released(kernel, given)
     removal, addition = np.zeros(shape), np.zeros(shape)
     for b in range(kernel.n_bins):
-        mass = kernel.rows(b, b + 1)[0]
+        mass = kernel.rows(np.array([b]))[0]
         removal[b] = np.where(given[b] > 0, _sticks(total, mass, n, -1, level), 0.0)
         addition[b] = _sticks(total, mass, n, 1, level)
     return removal, addition
@@ -171,9 +139,7 @@ class GaussianGame:
         unit = math.sqrt(2.0) * self.histogram.sensitivity / epsilon
         scales = np.array(MULTIPLES["default"]) * unit
         if not isinstance(self.scales, str):
-            scales = np.array(_checks.array("scales", self.scales, np.float64, (None,)))
-            if not (scales.size and (scales > 0.0).all()):
-                raise ValueError(f"scales must be positive numbers, got {_checks.shown(self.scales)}")
+            scales = positive("scales", self.scales)
         else:
             _checks.choice("scales", self.scales, ("default",))
         object.__setattr__(self, "scales", scales)
@@ -185,18 +151,14 @@ class GaussianGame:
 
     def profile(self, counts: ArrayLike, rounds: int = 0) -> GaussianProfile:
         """Return a profile of this game from its counts, int64[K, V]."""
-        shape = (self.histogram.n_bins, len(self.scales))
-        given: Ints = _checks.array("counts", counts, np.int64, shape, low=0)
-        if (given.sum(axis=1) != self.histogram.counts).any():
-            raise ValueError("counts must add up to the histogram's at every bin")
+        given = checked_counts("counts", counts, self.histogram.counts, len(self.scales))
         return GaussianProfile(self, given, rounds)
 
     def solve(self, seed: int | None = 0) -> GaussianProfile:
         """Search by annealing from everybody at the largest scale, and never leave what satisfies all."""
         bins = np.flatnonzero(self.histogram.counts)
-        masses = np.stack([self.noise.rows(int(k), int(k) + 1)[0] for k in bins])
-        start = np.zeros((len(bins), len(self.scales)), dtype=np.int64)
-        start[:, int(np.argmax(self.scales))] = self.histogram.counts[bins]
+        masses = self.noise.rows(bins)
+        start = all_largest(self.histogram.counts[bins], self.scales)
         n = self.histogram.n
 
         def fine(counts: Ints, total: Floats) -> bool:
@@ -247,11 +209,7 @@ class GaussianProfile:
     @cached_property
     def pmf(self) -> Floats:
         """Probability that a bin is released, float64[K]."""
-        noise = self.game.noise
-        total = np.zeros(noise.n_bins)
-        for k in np.flatnonzero(self.game.histogram.counts):
-            total += self.counts[k] @ noise.rows(int(k), int(k) + 1)[0]
-        return total / self.game.histogram.n
+        return released(self.game.noise, self.counts) / self.game.histogram.n
 
     @property
     def kl(self) -> float:

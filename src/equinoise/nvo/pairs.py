@@ -6,7 +6,6 @@ other comes through. Privacy is checked as in one column, from the definition, o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,17 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo import _kernels
-from equinoise.nvo._descent import anneal
-from equinoise.nvo.evaluation import divergence
+from equinoise.nvo._ratios import checked_counts
+from equinoise.nvo.evaluation import Evaluation, evaluate
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.release import MAX_ROWS, draw_bins
-from equinoise.nvo.scales import MULTIPLES
+from equinoise.nvo.noise import ProductNoise
+from equinoise.nvo.profile import Judged
+from equinoise.nvo.release import sample
+from equinoise.nvo.scales import MULTIPLES, positive
+from equinoise.nvo.search import anneal
 
-__all__ = ["PairGame", "PairHistogram", "PairProfile", "ProductNoise"]
+__all__ = ["PairGame", "PairHistogram", "PairProfile"]
 
 _LARGEST = 2**27  # masses of all occupied cells: 1 GiB
-_ROUNDING = 1e-12  # of a ratio: a record is called satisfied only where it is so by this much
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -113,56 +113,6 @@ class PairHistogram:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductNoise:
-    """Noise on each axis by itself, a :class:`equinoise.nvo.evaluation.Kernel` over cells.
-
-    The mass M[k1 k2, v, x1 x2] is the product of those on the axes, M1[k1, v, x1] M2[k2, v, x2].
-
-    Attributes
-    ----------
-    first, second : float64[K1, V, K1], float64[K2, V, K2]
-        Noise on each axis; scale v of a record is scale v of both.
-    """
-
-    first: Floats
-    second: Floats
-
-    @classmethod
-    def of(cls, n_bins: tuple[int, int], scales: tuple[Floats, Floats]) -> ProductNoise:
-        """Return truncated Laplace noise with scales float64[V] on each axis, normalised."""
-        parts = []
-        for k, b in zip(n_bins, scales, strict=True):
-            mass = np.empty((k, len(b), k))
-            _kernels.noise_kernel((np.arange(k) + 0.5) / k, b, mass)
-            parts.append(mass)
-        return cls(*parts)
-
-    @property
-    def n_bins(self) -> int:
-        """Number of cells, K1 K2."""
-        return len(self.first) * len(self.second)
-
-    @property
-    def n_scales(self) -> int:
-        """Number of scales, V."""
-        return int(self.first.shape[1])
-
-    def rows(self, start: int, stop: int) -> Floats:
-        """Return M of the cells start..stop-1, float64[stop - start, V, K1 K2]."""
-        return self.of_cells(np.arange(start, stop))
-
-    def of_cells(self, cells: Ints) -> Floats:
-        """Return M of any cells, float64[cells, V, K1 K2]."""
-        x, y = self.first[cells // len(self.second)], self.second[cells % len(self.second)]
-        return np.asarray((x[:, :, :, None] * y[:, :, None, :]).reshape(len(cells), self.n_scales, -1))
-
-    def column(self, x: int) -> Floats:
-        """Return M[:, :, x], float64[K1 K2, V]."""
-        a, b = self.first[:, :, x // len(self.second)], self.second[:, :, x % len(self.second)]
-        return np.asarray((a[:, None] * b).reshape(-1, self.n_scales))
-
-
-@dataclass(frozen=True, eq=False)
 class PairGame:
     """The game on a grid: every record chooses one scale for both of its values.
 
@@ -198,11 +148,9 @@ class PairGame:
             raise TypeError(f"histogram must be a PairHistogram, got {_checks.shown(self.histogram)}")
         _checks.epsilon(self.epsilon, allow_infinite=False)
         if isinstance(self.multiples, str):
-            chosen = np.array(MULTIPLES[_checks.choice("multiples", self.multiples, tuple(MULTIPLES))])
+            chosen = np.array(MULTIPLES[_checks.choice("multiples", self.multiples, MULTIPLES)])
         else:
-            chosen = np.array(_checks.array("multiples", self.multiples, np.float64, (None,)))
-            if not (chosen.size and (chosen > 0.0).all()):
-                raise ValueError(f"multiples must be positive numbers, got {_checks.shown(self.multiples)}")
+            chosen = positive("multiples", self.multiples)
         cells = int((self.histogram.counts > 0).sum())
         if cells * len(chosen) * len(self.histogram.counts) > _LARGEST:
             raise ValueError(
@@ -218,13 +166,21 @@ class PairGame:
         scales = [self.multiples * part.sensitivity / self.epsilon for part in parts]
         return ProductNoise.of((parts[0].n_bins, parts[1].n_bins), (scales[0], scales[1]))
 
-    def profile(self, counts: ArrayLike, method: str = "given", rounds: int = 0) -> PairProfile:
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.histogram.n
+
+    def evaluate(self, counts: ArrayLike) -> Evaluation:
+        """Evaluate a profile int64[K1 K2, V] from the definition."""
+        return evaluate(self.noise, self.histogram.counts, self._checked(counts), self.epsilon)
+
+    def _checked(self, counts: ArrayLike) -> Ints:
+        return checked_counts("counts", counts, self.histogram.counts, len(self.multiples))
+
+    def profile(self, counts: ArrayLike, method: str = "given") -> PairProfile:
         """Return a profile of this game from its counts, int64[K1 K2, V]."""
-        shape = (len(self.histogram.counts), len(self.multiples))
-        given: Ints = _checks.array("counts", counts, np.int64, shape, low=0)
-        if (given.sum(axis=1) != self.histogram.counts).any():
-            raise ValueError("counts must add up to the histogram's at every cell")
-        return PairProfile(self, given, method, rounds)
+        return PairProfile(self, self._checked(counts), method)
 
     def uniform(self, v: int = 0) -> PairProfile:
         """Return the profile in which all records use scale v."""
@@ -232,35 +188,15 @@ class PairGame:
         counts[:, _checks.integer("v", v, 0, len(self.multiples) - 1)] = self.histogram.counts
         return self.profile(counts, "uniform")
 
-    def solve(self, seed: int | None = 0) -> PairProfile:
-        """Search by annealing from everybody at the largest scale, and never leave what satisfies all."""
-        cells = np.flatnonzero(self.histogram.counts)
-        masses = self.noise.of_cells(cells)
-        start = np.zeros((len(cells), len(self.multiples)), dtype=np.int64)
-        start[:, int(np.argmax(self.multiples))] = self.histogram.counts[cells]
-        found, rounds = anneal(masses, start, self.histogram.pmf, self._judge(masses), seed=seed)
-        counts = np.zeros((len(self.histogram.counts), len(self.multiples)), dtype=np.int64)
-        counts[cells] = found
-        return self.profile(counts, "annealing", rounds)
-
-    def _judge(self, masses: Floats) -> Any:
-        """Return whether tau_lo <= M/S <= tau_hi for every type that is there and every cell."""
-        n = self.histogram.n
-        high = 1.0 - (1.0 - 1.0 / n) * math.exp(-self.epsilon) - _ROUNDING
-        low = 1.0 - (1.0 - 1.0 / n) * math.exp(min(self.epsilon, 700.0)) + _ROUNDING
-
-        def fine(counts: Ints, total: Floats) -> bool:
-            few = (counts > 0) & (counts < 1.0 / high)  # more of them are fine whatever the others do
-            if not few.any() and low <= 0.0:
-                return True
-            mass = masses[counts > 0 if low > 0.0 else few]
-            return bool((mass <= high * total).all() and (low <= 0.0 or (mass >= low * total).all()))
-
-        return fine
+    def solve(self, seed: int | None = 0, **options: Any) -> PairProfile:
+        """Search by annealing among certified profiles; options of :func:`equinoise.nvo.search.anneal`."""
+        masses = self.noise.rows(np.flatnonzero(self.histogram.counts))
+        found = anneal(masses, self.histogram.counts, self.epsilon, seed=seed, **options)
+        return self.profile(found.counts, "annealing")
 
 
 @dataclass(frozen=True, eq=False)
-class PairProfile:
+class PairProfile(Judged):
     """What every record chose, with its privacy checked from the definition.
 
     Attributes
@@ -268,75 +204,15 @@ class PairProfile:
     game : PairGame
     counts : int64[K1 K2, V]
     method : str
-    rounds : int
-        Of the search.
     """
 
     game: PairGame
     counts: Ints
     method: str = "given"
-    rounds: int = 0
-
-    @cached_property
-    def pmf(self) -> Floats:
-        """Probability that a cell is released, float64[K1 K2]."""
-        return self._released(self.counts) / self.game.histogram.n
-
-    def _released(self, counts: Ints) -> Floats:
-        """Return S = sum of counts M, float64[K1 K2]."""
-        total = np.zeros(len(counts))
-        for cell in np.flatnonzero(counts.sum(axis=1)):
-            total += counts[cell] @ self.game.noise.of_cells(np.array([cell]))[0]
-        return total
-
-    @cached_property
-    def epsilon_of(self) -> Floats:
-        """Epsilon of a record of each type for its removal, float64[K1 K2, V]; 0 where there is none.
-
-        From the definition: the largest |ln(P/Q)|, P with the record and Q the others' share. Where the
-        record makes up most of a cell, the others are added up without it: a difference would lose digits.
-        """
-        n, noise = self.game.histogram.n, self.game.noise
-        result = np.zeros(self.counts.shape)
-        there = self.pmf > 0.0
-        for cell, v in np.argwhere(self.counts):
-            mass = noise.of_cells(np.array([cell]))[0, v]
-            others = n * self.pmf - mass
-            if (mass > others)[there].any():
-                rest = self.counts.copy()
-                rest[cell, v] -= 1
-                others = self._released(rest)
-            with np.errstate(divide="ignore"):
-                loss = np.log(self.pmf[there]) - np.log(others[there] / (n - 1))
-            result[cell, v] = np.abs(loss).max()
-        return result
-
-    @property
-    def kl(self) -> float:
-        """Kullback-Leibler divergence of what is released from the histogram, in nats."""
-        return divergence(self.game.histogram.pmf, self.pmf)
-
-    @property
-    def n_satisfied(self) -> int:
-        """Number of records whose own epsilon is at most the game's."""
-        return int(self.counts[self.epsilon_of <= self.game.epsilon].sum())
-
-    @property
-    def realised_epsilon(self) -> float:
-        """The largest epsilon of any record, for its removal."""
-        return float(self.epsilon_of.max())
-
-    @property
-    def certified(self) -> bool:
-        """Whether every record is satisfied."""
-        return self.n_satisfied == self.game.histogram.n
 
     def sample(
         self, size: int, seed: int | None = None, *, allow_uncertified: bool = False
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Draw rows, as :func:`equinoise.nvo.release.sample` does, as one array for each column."""
-        rows = _checks.integer("size", size, 1, MAX_ROWS)
-        if not _checks.flag("allow_uncertified", allow_uncertified) and not self.certified:
-            satisfied = f"{self.n_satisfied} of {self.game.histogram.n} records"
-            raise ValueError(f"profile must be certified, got one that satisfies {satisfied}")
-        return self.game.histogram.to_units(draw_bins(self.pmf, rows, seed))
+        first, second = sample(self, size, seed, allow_uncertified=allow_uncertified)
+        return first, second

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,48 +16,29 @@ if TYPE_CHECKING:
     from equinoise.nvo.evaluation import Evaluation
     from equinoise.nvo.game import NoiseGame
 
-__all__ = ["Profile"]
+__all__ = ["Game", "Judged", "Profile"]
 
 _SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
 
 
-@dataclass(frozen=True, eq=False)
-class Profile:
-    """What every record chose, its privacy and what is left of the data: K bins, V scales, n records.
+class Game(Protocol):
+    """What judges a profile: a game of n records."""
 
-    Attributes
-    ----------
-    game : NoiseGame
-        With the histogram, epsilon and the scales.
-    counts : int64[K, V]
-        Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
-    method : str
-        How it was found.
-    seed : int or None
-    converged : bool
-        Whether the method ended by its own rule and not by a limit on its rounds.
-    rounds : int
-        Rounds, generations or sweeps that the method took.
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        ...
 
-    Examples
-    --------
-    >>> from equinoise.nvo import Histogram, NoiseGame
-    >>> histogram = Histogram.from_values([1, 2, 2, 3, 3, 3], n_bins=7, bounds=(0, 5))
-    >>> profile = NoiseGame(histogram, 2.0).best_response()
-    >>> profile.counts.sum(), profile.scale_of.shape, float(profile.pmf.sum().round(12))
-    (np.int64(6), (6,), 1.0)
-    """
+    def evaluate(self, counts: ArrayLike, /) -> Evaluation:
+        """Evaluate a profile from the definition."""
+        ...
 
-    game: NoiseGame
+
+class Judged:
+    """Counts of a game's types, and what follows from them by the definition."""
+
+    game: Game
     counts: NDArray[np.int64]
-    method: str
-    seed: int | None = None
-    converged: bool = True
-    rounds: int = 0
-
-    def __repr__(self) -> str:
-        found = f"{self.n_satisfied} of {self.game.n} satisfied"
-        return f"Profile({self.method}, epsilon={self.game.epsilon:g}, {found}, kl={self.kl:.4g})"
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -98,6 +79,45 @@ class Profile:
     def kl(self) -> float:
         """Kullback-Leibler divergence of what is released from the histogram, in nats."""
         return self.evaluation.kl
+
+
+@dataclass(frozen=True, eq=False)
+class Profile(Judged):
+    """What every record chose, its privacy and what is left of the data: K bins, V scales, n records.
+
+    Attributes
+    ----------
+    game : NoiseGame
+        With the histogram, epsilon and the scales.
+    counts : int64[K, V]
+        Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
+    method : str
+        How it was found.
+    seed : int or None
+    converged : bool
+        Whether the method ended by its own rule and not by a limit on its rounds.
+    rounds : int
+        Rounds, generations or sweeps that the method took.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([1, 2, 2, 3, 3, 3], n_bins=7, bounds=(0, 5))
+    >>> profile = NoiseGame(histogram, 2.0).best_response()
+    >>> profile.counts.sum(), profile.scale_of.shape, float(profile.pmf.sum().round(12))
+    (np.int64(6), (6,), 1.0)
+    """
+
+    game: NoiseGame
+    counts: NDArray[np.int64]
+    method: str
+    seed: int | None = None
+    converged: bool = True
+    rounds: int = 0
+
+    def __repr__(self) -> str:
+        found = f"{self.n_satisfied} of {self.game.n} satisfied"
+        return f"Profile({self.method}, epsilon={self.game.epsilon:g}, {found}, kl={self.kl:.4g})"
 
     @cached_property
     def sd_l1(self) -> float:
@@ -180,4 +200,4 @@ class Profile:
         """Draw from the release, in the data's units; see :func:`equinoise.nvo.release.sample`."""
         from equinoise.nvo.release import sample
 
-        return sample(self, size, seed, allow_uncertified=allow_uncertified)
+        return np.asarray(sample(self, size, seed, allow_uncertified=allow_uncertified))

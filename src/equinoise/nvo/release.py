@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from equinoise import _checks
 
 if TYPE_CHECKING:
+    from equinoise.nvo.pairs import PairProfile
     from equinoise.nvo.profile import Profile
 
 __all__ = ["MAX_ROWS", "draw_bins", "sample"]
@@ -28,13 +29,13 @@ Words = Callable[[int], NDArray[np.uint64]]
 
 
 def sample(
-    profile: Profile, size: int, seed: int | None = None, *, allow_uncertified: bool = False
-) -> NDArray[Any]:
+    profile: Profile | PairProfile, size: int, seed: int | None = None, *, allow_uncertified: bool = False
+) -> Any:
     """Draw rows from a profile, independently of each other.
 
     Parameters
     ----------
-    profile : Profile
+    profile : Profile or PairProfile
     size : int
         Rows, at least 1. Every row adds to what the release tells, see
         :mod:`equinoise.nvo.composition`.
@@ -47,7 +48,8 @@ def sample(
     Returns
     -------
     float64[size] or int64[size]
-        Midpoints of bins in the data's units; integers where the values were integers.
+        Midpoints of bins in the data's units; integers where the values were integers. Of pairs, one array
+        for each column.
 
     Raises
     ------

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise.nvo import dynamics
+from equinoise.nvo.noise import LaplaceNoise
 
-__all__ = ["MULTIPLES", "NAMES", "chosen_scales", "sufficient_scale"]
+if TYPE_CHECKING:
+    from equinoise.nvo.histogram import Histogram
+
+__all__ = ["MULTIPLES", "NAMES", "RULES", "chosen_scales", "positive", "sufficient_scale", "uniform_scale"]
 
 PAPER = (3.0, 2.0, 1.0, 0.33, 0.2)
 MULTIPLES = {"paper": PAPER, "default": (*PAPER, 0.001)}  # of sensitivity / epsilon
 NAMES = tuple(MULTIPLES)
+RULES = ("paper", "amplified", "smallest")
 _SMALLEST_MULTIPLE = 0.001
 MAX_SCALES = 1024
+_NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
+_SCALE_DIGITS = 1e-9
 
 
 def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
@@ -50,10 +58,41 @@ def chosen_scales(scales: Any, sensitivity: float, epsilon: float, sufficient: f
     if isinstance(scales, int | np.integer) and not isinstance(scales, bool):
         number = _checks.integer("scales", scales, 2, MAX_SCALES)
         return np.geomspace(max(PAPER[0] * unit, sufficient), _SMALLEST_MULTIPLE * unit, number)
-    given = np.array(_checks.array("scales", scales, np.float64, (None,)))
+    return positive("scales", scales)
+
+
+def positive(name: str, scales: Any) -> NDArray[np.float64]:
+    """Return 1 to 1,024 positive scales as float64[V], or refuse them."""
+    given = np.array(_checks.array(name, scales, np.float64, (None,)))
     if not 1 <= len(given) <= MAX_SCALES:
-        raise ValueError(f"scales must be 1 to {MAX_SCALES} numbers, got {len(given)}")
+        raise ValueError(f"{name} must be 1 to {MAX_SCALES} numbers, got {len(given)}")
     if not (given > 0.0).all():
         where = int(np.flatnonzero(given <= 0.0)[0])
-        raise ValueError(f"scales must be positive, got {given[where]} at index {where}")
+        raise ValueError(f"{name} must be positive, got {given[where]} at index {where}")
     return given
+
+
+def uniform_scale(histogram: Histogram, epsilon: float, rule: str) -> float:
+    """Return the scale that all records share by a rule, see :meth:`equinoise.nvo.NoiseGame.laplace`."""
+    if _checks.choice("rule", rule, RULES) == "paper":
+        return histogram.sensitivity / epsilon
+    if rule == "amplified":
+        return sufficient_scale(histogram.n, histogram.n_bins, epsilon)
+    return _smallest(histogram, epsilon)
+
+
+def _smallest(histogram: Histogram, epsilon: float) -> float:
+    """Return the smallest scale that satisfies everybody when all use it, to nine digits."""
+    n_bins = histogram.n_bins
+
+    def enough(scale: float) -> bool:
+        noise = LaplaceNoise.of(n_bins, np.array([scale]))
+        return dynamics.all_satisfied(noise.decay, noise.total, histogram.counts[:, None], epsilon)
+
+    low, high = _NO_NOISE / n_bins, sufficient_scale(histogram.n, n_bins, epsilon)
+    if low >= high or enough(low):
+        return min(low, high)
+    while high / low > 1.0 + _SCALE_DIGITS:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

@@ -1,16 +1,19 @@
 """Searches for the certified profile that is nearest to the histogram, as functions over arrays.
 
-All take the masses of the noise M float64[K, V, K], a histogram int64[K] and epsilon, and return counts of
+All take the masses of the noise M, a histogram int64[K] and epsilon, and return counts of
 players by bin and scale. They know nothing of where the masses come from: M[k, v, x] is what a player of
 bin k with scale v gives to bin x.
 """
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, replicates
+from equinoise.nvo._ratios import checked_counts
 from equinoise.nvo._table import Found, Ints, Table
 from equinoise.nvo.enumeration import exhaustive, genetic
 
@@ -23,6 +26,7 @@ _HOT_PLAYERS = 3.0
 _COOLED = 1e-5  # the last temperature by the first
 _GAIN = 5e-13  # a smaller one is none: divergences are sums of rounded logarithms
 _SWEEPS = 1000
+_LOOKED_AT = 10**10  # masses, by proposals that are each judged from scratch
 
 
 def anneal(
@@ -39,8 +43,9 @@ def anneal(
 
     Parameters
     ----------
-    kernel : float64[K, V, K]
-        Masses M[k, v, x] of the noise, each row adding up to one.
+    kernel : float64[K, V, K] or float64[R, V, K]
+        Masses M[k, v, x] of the noise, each row adding up to one; of all bins, or of the R bins that hold
+        players.
     bin_counts : int64[K]
         The histogram.
     epsilon : float
@@ -51,7 +56,8 @@ def anneal(
     start : int64[K, V], optional
         A profile to start from. By default all use the scale with the widest noise that certifies everybody.
     steps : int
-        Proposals: a microsecond each for a hundred bins.
+        Proposals: a microsecond each for a hundred bins. With epsilon below about 1/n each looks at all
+        masses, and there are fewer, and less polish, where there are so many that it would take minutes.
 
     Returns
     -------
@@ -88,6 +94,7 @@ def anneal(
     from equinoise._random import stream_key
     from equinoise.nvo import _anneal_kernels
 
+    steps = min(steps, _affordable(table))
     words = np.zeros(4, dtype=np.uint64)
     _anneal_kernels.first_words(stream_key(seed), replicate, words)
     chosen = _certified_start(table, first, words, steps)
@@ -96,15 +103,16 @@ def anneal(
     return table.found(_polished(table, _annealed(table, chosen, words, steps)))
 
 
+def _affordable(table: Table) -> int:
+    """Return how many proposals can be judged: with a lower limit on M/S that is from scratch."""
+    return _LOOKED_AT // table.game.kernel.size if table.game.low > 0.0 else sys.maxsize
+
+
 def _checked_start(table: Table, start: ArrayLike) -> Ints:
     """Return a given profile int64[K, V] as counts int64[T]."""
-    given: Ints = _checks.array("start", start, np.int64, table.shape, low=0)
-    wanted = np.zeros(table.shape[0], dtype=np.int64)
-    wanted[table.occupied] = table.players
-    wrong = np.flatnonzero(given.sum(axis=1) != wanted)
-    if len(wrong):
-        k = int(wrong[0])
-        raise ValueError(f"start must add up to bin_counts' {wanted[k]} at bin {k}, got {given[k].sum()}")
+    bin_counts = np.zeros(table.shape[0], dtype=np.int64)
+    bin_counts[table.occupied] = table.players
+    given = checked_counts("start", start, bin_counts, table.shape[1], "bin_counts'")
     return given[table.occupied].ravel()
 
 
@@ -159,7 +167,7 @@ def _polished(table: Table, counts: Ints) -> Ints:
     from equinoise.nvo._anneal_kernels import polish
 
     state = table.state(counts)
-    for _ in range(_SWEEPS):
+    for _ in range(min(_SWEEPS, _affordable(table) // (len(counts) * table.shape[1]))):
         replicates.tick()
         _, now = table.evaluate(state.counts)
         if polish(table.game, state, now, _GAIN)[1] == 0:

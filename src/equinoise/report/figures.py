@@ -8,6 +8,7 @@ no display, and ``ax=None`` means a new figure of whatever pyplot uses.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -18,10 +19,23 @@ from numpy.typing import NDArray
 from equinoise._results import summarise
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["distributions", "figure", "new_axes", "noise_scales", "png", "printable", "regret_curve"]
+__all__ = [
+    "bandit_bias",
+    "distributions",
+    "figure",
+    "new_axes",
+    "noise_scales",
+    "noise_shapes",
+    "png",
+    "printable",
+    "regret_curve",
+    "regret_means",
+    "svg",
+]
 
 
 class _Style(NamedTuple):
@@ -72,9 +86,21 @@ def new_axes(ax: Axes | None) -> Axes:
 
 
 def png(drawn: Figure, dots_per_inch: int = 150) -> bytes:
-    """Return a figure as the bytes of a PNG."""
+    """Return a figure as the bytes of a PNG; a box stands for what the font lacks, without a warning."""
     buffer = io.BytesIO()
-    drawn.savefig(buffer, format="png", dpi=dots_per_inch)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from")
+        drawn.savefig(buffer, format="png", dpi=dots_per_inch)
+    return buffer.getvalue()
+
+
+def svg(drawn: Figure, salt: str) -> bytes:
+    """Return a figure as SVG: glyphs are outlines, and the same figure and salt give the same bytes."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "path"}):
+        drawn.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
 
 
@@ -133,6 +159,7 @@ def distributions(
     *,
     values: NDArray[np.float64] | None = None,
     unit: str = "bin",
+    label: str = "original",
 ) -> Axes:
     """Draw a histogram and what is released in its place.
 
@@ -148,6 +175,8 @@ def distributions(
         What the bins stand for, ascending; their numbers by default.
     unit : str
         What the values are.
+    label : str
+        Legend entry of the histogram.
 
     Returns
     -------
@@ -161,16 +190,55 @@ def distributions(
     )
     half = (x[-1] - x[0]) / (len(x) - 1) / 2
     edges = np.concatenate([x - half, [x[-1] + half]])
-    ax.stairs(histogram, edges, fill=True, color="0.8", label="original")
-    for style, (label, released) in zip(_repeated(), series, strict=False):
-        _line(ax, x, released, style, label, even=True)
-    ax.set_xlabel(unit)
-    ax.set_ylabel("probability")
+    ax.stairs(histogram, edges, fill=True, color="0.8", label=label)
+    for style, (name, released) in zip(_repeated(), series, strict=False):
+        _line(ax, x, released, style, name, even=True)
+    _finish(ax, unit, "probability")
     ax.set_ylim(bottom=0.0)
+    return ax
+
+
+def noise_shapes(
+    ax: Axes | None,
+    offsets: NDArray[np.float64],
+    series: Sequence[tuple[str, NDArray[np.float64]]],
+    *,
+    unit: str = "bins",
+) -> Axes:
+    """Draw the probabilities of noise by how far it moves a value.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+        Where to draw; a new figure by default.
+    offsets : float64[K]
+        Where a value comes out, from where it was; ascending.
+    series : sequence of (str, float64[K])
+        A legend entry and the probability of each offset.
+    unit : str
+        What the offsets are.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis of probabilities is logarithmic and ends at 10^-6.
+    """
+    ax = new_axes(ax)
+    for style, (name, mass) in zip(_repeated(), series, strict=False):
+        _line(ax, offsets, mass, style, name, even=True)
+    _finish(ax, f"noise ({unit})", "probability")
+    ax.set_yscale("log")
+    ax.set_ylim(1e-6, 2.0)
+    return ax
+
+
+def _finish(ax: Axes, horizontal: str, vertical: str) -> None:
+    """Name the axes, and put a light grid and a legend."""
+    ax.set_xlabel(horizontal)
+    ax.set_ylabel(vertical)
     ax.grid(True, which="major", color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.legend(fontsize="small", frameon=False)
-    return ax
 
 
 def noise_scales(
@@ -214,11 +282,107 @@ def noise_scales(
         options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
         ax.axhline(scale, color=style.color, linewidth=1.2, label=label, **options)
     ax.set_yscale("log")
-    ax.set_xlabel(unit)
-    ax.set_ylabel(f"noise scale ({unit})")
-    ax.grid(True, which="major", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.legend(fontsize="small", frameon=False)
+    _finish(ax, unit, f"noise scale ({unit})")
+    return ax
+
+
+class MeansRun(Protocol):
+    """What is drawn of a run without a bound: trials int64[C] and regret float64[R, C]."""
+
+    @property
+    def trials(self) -> NDArray[np.int64]: ...
+    @property
+    def regret(self) -> NDArray[np.float64]: ...
+
+
+def regret_means(ax: Axes | None, series: Sequence[tuple[str, MeansRun]]) -> Axes:
+    """Draw cumulative pseudo-regret against rounds: means and 95% intervals.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+        Where to draw; a new figure by default.
+    series : sequence of (str, run)
+        A legend entry and a run, with ``trials`` and ``regret``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Both axes logarithmic, or the regret's linear where a mean is not positive.
+    """
+    ax = new_axes(ax)
+    positive = True
+    for style, (label, run) in zip(_repeated(), series, strict=False):
+        estimate = summarise(run.regret)
+        positive &= bool((estimate.mean > 0).all())
+        _line(ax, run.trials, estimate.mean, style, label)
+        ax.fill_between(
+            run.trials, estimate.ci_low, estimate.ci_high, color=style.color, alpha=0.2, linewidth=0
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log" if positive else "linear")
+    _finish(ax, "rounds", "cumulative pseudo-regret")
+    return ax
+
+
+class BiasRun(Protocol):
+    """What is drawn of a bandit's run: a frame of arm, mean, bias, stderr, ci_low, ci_high, a row an arm."""
+
+    def bias(self) -> pd.DataFrame: ...
+
+
+def bandit_bias(
+    ax: Axes | None,
+    series: Sequence[tuple[str, BiasRun]],
+    *,
+    bound: NDArray[np.float64] | None = None,
+) -> Axes:
+    """Draw the bias of every arm's mean reward, with 95% intervals.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+        Where to draw; a new figure by default.
+    series : sequence of (str, run)
+        A legend entry and a run with ``bias()``, all on the same arms.
+    bound : float64[K], optional
+        What the absolute bias of each arm is proven to stay within.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        One place an arm, labelled with its true mean where there are few.
+    """
+    ax = new_axes(ax)
+    frames = [(label, run.bias()) for label, run in series]
+    means = frames[0][1]["mean"].to_numpy()
+    arms = np.arange(len(means))
+    step = min(0.7 / len(frames), 0.16)
+    for i, (style, (label, frame)) in enumerate(zip(_repeated(), frames, strict=False)):
+        bias = frame["bias"].to_numpy()
+        ax.errorbar(
+            arms + (i - (len(frames) - 1) / 2) * step,
+            bias,
+            [bias - frame["ci_low"].to_numpy(), frame["ci_high"].to_numpy() - bias],
+            color=style.color,
+            fmt=style.marker,
+            markersize=3.5,
+            elinewidth=1.0,
+            capsize=1.5,
+            label=label,
+        )
+    if bound is not None:
+        edges = np.arange(len(means) + 1) - 0.5
+        options: dict[str, Any] = {"color": "0.45", "linewidth": 1.0, "linestyle": (0, (1, 1))}
+        ax.stairs(bound, edges, baseline=None, label="proven bound", **options)
+        ax.stairs(-bound, edges, baseline=None, **options)
+    ax.axhline(0.0, color="0.3", linewidth=0.8)
+    if len(means) <= 25:
+        ax.set_xticks(arms, [f"{mean:.3g}" for mean in means], fontsize="small")
+    _finish(ax, "arm, by its true mean" if len(means) <= 25 else "arm", "bias of the arm's mean reward")
+    ax.grid(False, axis="x")
+    # below the axes: intervals are everywhere within
+    ax.legend(fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
     return ax
 
 

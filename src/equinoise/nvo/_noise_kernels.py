@@ -1,4 +1,4 @@
-"""Kernels of the noise: masses of truncated Laplace noise on equal bins, and best response over counts."""
+"""Kernels of the noise: masses of truncated Laplace noise on equal bins."""
 
 from __future__ import annotations
 
@@ -44,38 +44,11 @@ def noise_total(decay: Floats, out: Floats) -> None:
 
 
 @njit
-def noise_rows(decay: Floats, total: Floats, first: int, out: Floats) -> None:
-    """Fill out float64[B, V, K] with the masses of the bins from `first` on: decay at |k - x| over total."""
+def noise_rows(decay: Floats, total: Floats, bins: Ints, out: Floats) -> None:
+    """Fill out float64[B, V, K] with the masses of the given bins int64[B]: decay at |k - x| over total."""
     n_rows, n_scales, n_bins = out.shape
     for i in range(n_rows):
-        k = first + i
+        k = bins[i]
         for v in range(n_scales):
             for x in range(n_bins):
                 out[i, v, x] = decay[v, abs(k - x)] / total[k, v]
-
-
-@njit
-def noise_kernel(midpoints: Floats, scales: Floats, out: Floats) -> None:
-    """Fill out float64[K, V, K] with the masses M[k, v, x] of noise of scale v added to the value of bin k.
-
-    M is proportional to exp(-|x_k - x|/b_v) and adds up to one over x: noise that would leave the range is
-    not added. Masses below e^-690 of the largest are 0.
-
-    Parameters
-    ----------
-    midpoints : float64[K]
-        Normalised, (k + 1/2)/K.
-    scales : float64[V]
-        Normalised.
-    out : float64[K, V, K]
-    """
-    n_bins, n_scales, _ = out.shape
-    for k in range(n_bins):
-        for v in range(n_scales):
-            total = 0.0
-            for x in range(n_bins):
-                exponent = -(abs(k - x) / n_bins) / scales[v]
-                out[k, v, x] = exp(exponent) if exponent > _SMALLEST else 0.0
-                total += out[k, v, x]
-            for x in range(n_bins):
-                out[k, v, x] /= total

@@ -1,0 +1,263 @@
+"""``equinoise bandit``: two tables, sentences, files, and one line for wrong use."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equinoise import bandits, experiments
+from equinoise.cli import main
+
+FILES = ["bias.csv", "bias.png", "frontier.png", "regret.csv", "regret.png", "run.json"]
+SMALL = ["bandit", "--means", "1,0.5,0.25", "--horizon", "40", "--replicates", "30", "--jobs", "1"]
+PRIVATE = [*SMALL, "--epsilon", "0.05"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def names(folder):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def read(path):
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_help_names_every_option_and_policy(capsys):
+    assert main(["bandit", "--help"]) == 0
+    out = words(capsys.readouterr().out)
+    for word in (
+        *("--policy", "--means", "--horizon", "--epsilon", "--replicates", "--width", "--counter"),
+        *("--reward", "--ties", "--seed", "--jobs", "--checkpoints", "--out", "--json", "equinoise-bandit"),
+        *bandits.POLICIES,
+    ):
+        assert word in out
+
+
+def test_bias_and_regret_stand_beside_the_controls(capsys):
+    assert main([*PRIVATE, "--out", "here/deep"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("private-ucb, epsilon 0.05: 3 arms, 40 rounds, 30 replicates, seed 0\n")
+    for name in ("private-ucb", "ucb", "uniform", "width-only", "noise-only"):
+        line = (
+            rf"^ +{name} +\d\.\d{{4}} ± \d\.\d{{4}} +\d\.\d{{4}} +-?\d\.\d{{4}} +\d of 3 +[\d.]+ ± [\d.]+ *$"
+        )
+        assert re.search(line, out, re.MULTILINE), name
+    cell = r"-?\d\.\d{4} ± \d\.\d{4}"
+    arms = re.findall(rf"^ +(\d) +(\S+) +{cell} +(\d\.\d+) +{cell} +{cell} *$", out, re.MULTILINE)
+    assert [(arm, mean) for arm, mean, _ in arms] == [("0", "1"), ("1", "0.5"), ("2", "0.25")]
+    bounds = [float(bound) for *_, bound in arms]
+    np.testing.assert_allclose(bounds, np.expm1(0.05) * np.array([1.0, 0.5, 0.25]), atol=5e-5)
+    assert names("here/deep") == FILES
+    assert all(f"here/deep/{name}" in out for name in FILES)
+
+
+def test_what_is_protected_and_what_is_not_is_said(capsys):
+    assert main(PRIVATE) == 0
+    out = words(capsys.readouterr().out)
+    assert "Protected: every single reward, from whoever sees which arms were chosen" in out
+    assert "e^0.05 = 1.051" in out
+    assert "Proven (Theorem 1 of Neel and Roth, 2018): the bias of an arm is at most (e^epsilon - 1)" in out
+    assert "times its mean, here 0.0513 times." in out
+    assert "Not protected: what the analyst sees." in out
+    assert "A simulation protects nobody" in out
+    assert "width-only is private-ucb without its noise (not private)" in out
+
+
+def test_the_bound_is_called_empty_above_ln_2(capsys):
+    assert main([*SMALL, "--epsilon", "0.7"]) == 0
+    out = capsys.readouterr().out
+    assert (
+        "Above ln 2 = 0.693, as here at epsilon 0.7, that is more than the mean itself: it says nothing"
+        in (words(out))
+    )
+    assert "bound" not in out.split("Protected")[0]
+    assert main([*SMALL, "--epsilon", "0.69", "--out", "b"]) == 0
+    assert "its" in capsys.readouterr().out.split("Protected")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--policy", "ucb"], "Nothing is protected: ucb is not private"),
+        (["--policy", "width-only", "--epsilon", "1"], "Nothing is protected: width-only is not private"),
+        (["--epsilon", "0.05", "--reward", "gaussian"], "Gaussian rewards have no bounds"),
+        (["--epsilon", "inf"], "at an infinite epsilon there is no noise"),
+    ],
+)
+def test_where_nothing_is_protected_no_bound_is_shown(capsys, arguments, said):
+    assert main([*SMALL, *arguments]) == 0
+    out = words(capsys.readouterr().out)
+    assert said in out
+    assert "Not protected" not in out
+    assert "its bound" not in out
+    assert all(row["bound"] == "" for row in read("equinoise-bandit/bias.csv"))
+
+
+@pytest.mark.parametrize("policy", sorted(bandits.POLICIES))
+def test_every_policy_runs(capsys, policy):
+    epsilon = ["--epsilon", "1"] if bandits.POLICIES[policy].needs_epsilon else []
+    assert main([*SMALL, "--policy", policy, *epsilon]) == 0
+    out = capsys.readouterr().out
+    expected = {policy, "ucb", "uniform"} | ({"width-only", "noise-only"} if epsilon else set())
+    assert {row["run"] for row in read("equinoise-bandit/bias.csv")} == expected
+    assert re.search(rf"^ +{policy} ", out, re.MULTILINE)
+
+
+def test_files_hold_every_arm_and_checkpoint(capsys):
+    assert main([*PRIVATE, "--checkpoints", "4"]) == 0
+    bias, regret = read("equinoise-bandit/bias.csv"), read("equinoise-bandit/regret.csv")
+    assert list(bias[0]) == ["run", "arm", "mean", "bias", "stderr", "ci_low", "ci_high", "bound"]
+    assert len(bias) == 5 * 3
+    assert [row["bound"] != "" for row in bias] == [True] * 3 + [False] * 12
+    assert list(regret[0]) == ["run", "trials", "mean", "stderr", "ci_low", "ci_high"]
+    assert [row["trials"] for row in regret[:4]] == ["10", "20", "30", "40"]
+    # 40 rounds of uniform play over 3 arms: 14, 13, 13 pulls
+    last = [row for row in regret if row["run"] == "uniform"][-1]
+    assert float(last["mean"]) == pytest.approx(13 * 0.5 + 13 * 0.75)
+    for picture in ("bias.png", "frontier.png", "regret.png"):
+        assert Path("equinoise-bandit", picture).read_bytes().startswith(b"\x89PNG")
+    document = json.loads(Path("equinoise-bandit/run.json").read_text(encoding="utf-8"))
+    assert document["parameters"]["means"] == [1.0, 0.5, 0.25]
+    assert document["arms"][1]["ucb"]["bias"] == pytest.approx(float(bias[4]["bias"]))
+
+
+def test_json_is_all_of_stdout(capsys):
+    assert main([*PRIVATE, "--json", "--seed", "3", "--width", "published", "--ties", "random"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    document = json.loads(out)
+    written = json.loads(Path("equinoise-bandit/run.json").read_text(encoding="utf-8"))
+    assert document == written | {"finished": document["finished"]}
+    assert document["parameters"]["width"] == "published"
+    assert list(document["runs"]) == ["private-ucb", "ucb", "uniform", "width-only", "noise-only"]
+
+
+def test_the_same_seed_gives_the_same_files_for_any_number_of_threads(capsys):
+    for jobs in ("1", "3"):
+        assert main([*PRIVATE, "--jobs", jobs, "--out", jobs]) == 0
+    for name in ("bias.csv", "regret.csv"):
+        assert Path("1", name).read_bytes() == Path("3", name).read_bytes()
+
+
+def test_one_replicate_has_no_intervals(capsys):
+    assert main([*PRIVATE, "--replicates", "1"]) == 0
+    assert "±" not in capsys.readouterr().out
+    assert json.loads(Path("equinoise-bandit/run.json").read_text())["arms"][0]["ucb"]["stderr"] is None
+
+
+def test_the_tables_fit_into_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    means = ",".join(f"{1 - 0.05 * i:g}" for i in range(20))
+    assert main([*SMALL, "--means", means, "--policy", "lazy-dp-ts", "--epsilon", "0.05"]) == 0
+    plain = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    lines = plain.split("Wrote")[0].splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+
+
+def test_many_arms_are_cut_and_said_to_be(capsys):
+    means = ",".join(["0.5"] * 30)
+    assert main([*PRIVATE, "--means", means]) == 0
+    out = capsys.readouterr().out
+    assert "The first 25 arms; all of them are in bias.csv." in out
+    assert len(read("equinoise-bandit/bias.csv")) == 5 * 30
+
+
+WRONG = [
+    ([*SMALL, "--policy", "best"], "--policy must be one of 'ucb'"),
+    (SMALL, "--epsilon must be given for the policy 'private-ucb', got None"),
+    ([*SMALL, "--epsilon", "0"], "--epsilon must be a positive number, got 0.0"),
+    ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
+    ([*SMALL, "--epsilon", "small"], "--epsilon"),
+    ([*PRIVATE, "--means", "1;2"], "--means must be numbers separated by commas, got '1;2'"),
+    ([*PRIVATE, "--means", ""], "--means must be numbers separated by commas"),
+    ([*PRIVATE, "--means", "0.5,1.5"], "--means must be at most 1, got 1.5 at index 1"),
+    ([*PRIVATE, "--means", "0.5,nan"], "--means must be finite"),
+    ([*PRIVATE, "--horizon", "2"], "--horizon must be an integer from 3 to 281474976710656, got 2"),
+    ([*PRIVATE, "--horizon", "1e3"], "--horizon"),
+    ([*PRIVATE, "--horizon", "10000000000000000"], "--horizon must be an integer from 3 to"),
+    ([*SMALL, "--epsilon", "1e-200"], "--epsilon must be"),
+    ([*PRIVATE, "--reward", "gaussian", "--means", "1e200"], "--means must be at most"),
+    ([*PRIVATE, "--replicates", "1000000000000"], "--replicates must be as many as fit into memory"),
+    ([*PRIVATE, "--replicates", "0"], "--replicates must be"),
+    ([*PRIVATE, "--checkpoints", "0"], "--checkpoints must be"),
+    ([*PRIVATE, "--width", "none"], "--width must be one of 'counter', 'published'"),
+    ([*PRIVATE, "--counter", "tree"], "--counter must be one of 'binary', 'hybrid'"),
+    ([*PRIVATE, "--reward", "beta"], "--reward must be one of 'bernoulli', 'gaussian'"),
+    ([*PRIVATE, "--ties", "last"], "--ties must be one of 'first', 'random'"),
+    ([*PRIVATE, "--seed", "-1"], "--seed must be"),
+    ([*PRIVATE, "--jobs", "0"], "--jobs must be"),
+    ([*PRIVATE, "--out", "file"], "--out must be a folder"),
+    ([*PRIVATE, "--colour"], "--colour"),
+    ([*PRIVATE, "extra"], "extra"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG, ids=lambda value: " ".join(value[-2:]))
+def test_wrong_use_is_one_line_and_exit_2(capsys, tmp_path, arguments, said):
+    (tmp_path / "file").write_text("in the way")
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"equinoise: .+\n", err)
+    assert said in err
+    assert names(tmp_path) == ["file"]
+
+
+def test_work_that_fails_leaves_no_files_and_exits_1(capsys, monkeypatch, tmp_path):
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(experiments.bandits, "compare", fail)
+    assert main(PRIVATE) == 1
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "equinoise: failed: MemoryError\n")
+    assert names(tmp_path) == []
+
+
+def test_our_own_mistakes_are_not_called_wrong_use(monkeypatch):
+    def fail(*arguments, **options):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(experiments.bandits, "compare", fail)
+    with pytest.raises(ValueError, match="a bug"):
+        main(PRIVATE)
+
+
+def test_help_loads_nothing_heavy():
+    import subprocess
+
+    source = Path(__file__).resolve().parents[2] / "src"
+    script = (
+        "import sys; from equinoise.cli import main; main(['bandit', '--help']); "
+        "print([name for name in ('numba', 'pandas', 'matplotlib', 'scipy') if name in sys.modules])"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": str(source), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert child.stdout.splitlines()[-1] == "[]"
