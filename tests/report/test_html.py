@@ -243,6 +243,7 @@ def test_text_is_escaped_wherever_it_comes_from():
         (np.int64(12), "12", "12.0"),
         (0.123456, "0.1235", "0.123456"),
         (49_876.4, "49,876", "49876.4"),
+        (4321.7, "4,322", "4321.7"),
         (0.0, "0", "0.0"),
         (0.00002, "2.0e-05", "2e-05"),
         (-0.5, "-0.5", "-0.5"),
@@ -355,7 +356,7 @@ def test_curves_draw_intervals_bounds_and_published_points():
     ax = figures.figure().subplots()
     x = [1.0, 2.0, 4.0]
     series = [
-        Curve("ours", x, [3.0, 2.0, 1.0], [2.5, 1.5, 0.5], [3.5, 2.5, 1.5]),
+        Curve("ours", x, [3.0, 2.0, 1.0], [2.5, 1.5, 0.5], [3.1, 2.1, 1.1]),
         Curve("its bound", x, [9.0, 8.0, math.nan], kind="bound"),
         Curve("theirs", x, [3.1, math.nan, 1.2], kind="published"),
         Curve("a level", [0.0], [2.2], kind="level"),
@@ -371,7 +372,7 @@ def test_curves_draw_intervals_bounds_and_published_points():
     np.testing.assert_allclose(lines["a level"].get_ydata(), [2.2, 2.2])
     assert len({lines[name].get_color() for name in ("ours", "theirs", "a level", "more")}) == 4
     (bars,) = (c for c in ax.collections if len(c.get_segments()) == 3)
-    np.testing.assert_allclose([s[:, 1] for s in bars.get_segments()], [[2.5, 3.5], [1.5, 2.5], [0.5, 1.5]])
+    np.testing.assert_allclose([s[:, 1] for s in bars.get_segments()], [[2.5, 3.1], [1.5, 2.1], [0.5, 1.1]])
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale(), ax.get_yscale()) == (
         "ε",
         "regret",
