@@ -132,7 +132,8 @@ def _cut(block: Arrays, begin: int, end: int) -> Arrays:
 def fingerprint(value: object) -> str:
     """Return a hash of a task: the same in every process for the same function, arrays and numbers.
 
-    Takes functions, partials, dataclasses and tuples of arrays, numbers, text and None, nested.
+    Takes functions, partials, dataclasses and tuples of arrays, numbers, text and None, nested. A class of
+    whose parts only some count has a method ``_identity`` that returns these.
 
     Raises
     ------
@@ -148,6 +149,8 @@ def fingerprint(value: object) -> str:
 
 def _pieces(value: object) -> Iterator[bytes]:
     """Yield what tells a value from others: the name of its type, then its content."""
+    if hasattr(type(value), "_identity"):
+        value = value._identity()  # type: ignore[attr-defined]
     if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
         yield f"{value.__module__}.{value.__qualname__}".encode()
         return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+import signal
 import sys
 
 import numpy as np
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from tests import naive_bandits
 
 from equinoise.bandits import _luck, simulate
+from equinoise.bandits._books import Books
 from equinoise.bandits.live import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
 from equinoise.bandits.policies import policy
 
@@ -64,10 +67,11 @@ def go_on(bandit, n, rewards):
 
 
 def saved(bandit, path):
-    """Everything that a bandit is, as bytes by name."""
+    """Everything that a bandit is but whose tickets it takes, as bytes by name."""
     bandit.save(path)
     with np.load(path) as archive:
-        return {name: archive[name].tobytes() for name in archive.files}
+        found = {name: archive[name].tobytes() for name in archive.files}
+    return found | {"meta_json": re.sub(rb'"owner": \d+', b"", found["meta_json"])}
 
 
 def table(seed, n_rounds=200, n_arms=4):
@@ -268,7 +272,8 @@ def test_tickets_in_order_are_updates_by_arm(case):
     expected = go_on(by_arm, 150, rewards)
     for t, arm in enumerate(expected):
         ticket = by_ticket.request()
-        assert ticket == Ticket(t, arm) == by_ticket.ticket(t) and by_ticket.open_tickets == (ticket,)
+        assert (ticket.number, ticket.arm) == (t, arm)
+        assert ticket == by_ticket.ticket(t) and by_ticket.open_tickets == (ticket,)
         by_ticket.update(ticket, rewards[t, arm])
     assert by_ticket.means.tobytes() == by_arm.means.tobytes() and not by_ticket.open_tickets
 
@@ -508,7 +513,7 @@ REFUSED = [
     (lambda b, t: b.ticket(1.0), TypeError, "ticket"),
     (lambda b, t: b.cancel("A"), TypeError, "ticket"),
     (lambda b, t: b.cancel(Ticket(0, "A")), ValueError, "ticket"),
-    (lambda b, t: b.select(0), ValueError, "n must be an integer of at least 1"),
+    (lambda b, t: b.select(0), ValueError, "n must be an integer from 1"),
     (lambda b, t: b.select(-1), ValueError, "n"),
     (lambda b, t: b.select(1.0), TypeError, "n"),
     (lambda b, t: b.request("2"), TypeError, "n"),
@@ -823,3 +828,80 @@ def test_without_opendp_secure_noise_says_what_to_install(monkeypatch):
         with pytest.raises(ImportError, match=r"equinoise\[secure\]"):
             make_one()
     assert PrivateUCB(2, 1.0, 100, noise="float").select() == 0
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Ctrl-C
+# ----------------------------------------------------------------------------------------------------------
+
+
+LIVE = {
+    "ucb": lambda: UCB(["A", "B"]),
+    "private-ucb": lambda: PrivateUCB(["A", "B"], 1.0, horizon=100, noise="float", seed=1),
+    "dp-klucb": lambda: DPKLUCB(["A", "B"], 1.0, noise="float", seed=1),
+}
+
+
+@pytest.mark.parametrize("made", LIVE.values(), ids=LIVE)
+def test_ctrl_c_is_heard_when_a_change_is_whole(made, monkeypatch, tmp_path):
+    interrupted, plain = made(), made()
+    tickets = interrupted.request(2), plain.request(2)
+    add = Books.add
+
+    def hear(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        add(*arguments)
+
+    monkeypatch.setattr(Books, "add", hear)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.update(tickets[0][0], 1.0)
+    monkeypatch.undo()
+    plain.update(tickets[1][0], 1.0)
+    with pytest.raises(ValueError, match="ticket"):  # it was taken, and is not taken twice
+        interrupted.update(tickets[0][0], 1.0)
+    assert interrupted.pulls.tolist() == plain.pulls.tolist() == [1, 0]
+    interrupted.save(tmp_path / "bandit")
+    again = type(plain).load(tmp_path / "bandit")
+    assert [again.select() for _ in range(5)] == [plain.select() for _ in range(5)]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("made", LIVE.values(), ids=LIVE)
+def test_a_bandit_whose_change_broke_off_is_not_saved(made, monkeypatch, tmp_path):
+    bandit = made()
+    first, second = bandit.request(2)
+    bandit.update(first, 1.0)
+    bandit.save(tmp_path / "bandit")
+    before = (tmp_path / "bandit").read_bytes()
+    with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        patched.setattr(Books, "add", lambda *arguments: (_ for _ in ()).throw(MemoryError))
+        bandit.update(second, 1.0)
+    with pytest.raises(RuntimeError, match="a change of this bandit broke off"):
+        bandit.save(tmp_path / "bandit")
+    assert (tmp_path / "bandit").read_bytes() == before
+
+
+def test_a_full_batch_is_never_released_twice(monkeypatch):
+    pytest.importorskip("opendp")
+    bandit = DPKLUCB(2, 1.0)
+    feed = bandit._player._feed
+    kernels = bandit._player._kernels
+    monkeypatch.setattr(kernels, "update", lambda *arguments: (_ for _ in ()).throw(MemoryError))
+    with pytest.raises(MemoryError):
+        bandit.update(0, 1.0)
+    assert feed.saved() == [0, 0]
+
+
+def test_tickets_of_another_bandit_and_endless_requests_are_refused(tmp_path):
+    one, other = PrivateUCB(["A", "B"], 1.0, horizon=9, noise="float", seed=1), UCB(["A", "B"])
+    mine, foreign = one.request(), other.request()
+    assert (mine.number, mine.arm) == (foreign.number, foreign.arm)
+    for act in (lambda: one.update(foreign, 1.0), lambda: one.cancel(foreign)):
+        with pytest.raises(ValueError, match="ticket must be one of this bandit"):
+            act()
+    one.save(tmp_path / "bandit")
+    again = PrivateUCB.load(tmp_path / "bandit")
+    again.update(mine, 1.0)
+    assert again.pulls.tolist() == [1, 0] and one.pulls.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="n must be an integer from 1 to 1048576"):
+        other.select(10**12)

@@ -492,3 +492,13 @@ def test_the_registry():
     assert [*POLICIES] == [*order, "width-only", "noise-only"]
     assert list(itertools.islice(POLICIES, 2)) == ["ucb", "ucb1"]
     assert runs.BanditRun is BanditRun
+
+
+def test_resume_takes_more_replicates_whether_or_not_widths_are_tabulated(tmp_path):
+    arguments = {"means": [0.5, 0.4], "horizon": 40, "epsilon": 1.0, "seed": 5}
+    for policy in ("ucb", "private-ucb", "dp-klucb"):
+        simulate(policy, **arguments, n_replicates=7, resume=tmp_path / policy)
+        more = simulate(policy, **arguments, n_replicates=20, resume=tmp_path / policy)
+        assert (more.regret == simulate(policy, **arguments, n_replicates=20).regret).all()
+        with pytest.raises(ValueError, match=r"^resume must be a folder of this very run"):
+            simulate(policy, **arguments | {"horizon": 41}, n_replicates=7, resume=tmp_path / policy)

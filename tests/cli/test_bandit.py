@@ -261,3 +261,11 @@ def test_help_loads_nothing_heavy():
         check=True,
     )
     assert child.stdout.splitlines()[-1] == "[]"
+
+
+def test_one_replicate_has_no_interval_that_holds_zero(capsys, tmp_path):
+    arguments = ["bandit", "--policy", "ucb", "--means", "1,0.5", "--horizon", "50", "--replicates", "1"]
+    assert main([*arguments, "--out", str(tmp_path)]) == 0
+    assert "0 of 2" not in capsys.readouterr().out
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert "arms_at_zero" in json.dumps(document) and '"arms_at_zero": 0' not in json.dumps(document)

@@ -15,6 +15,7 @@ from equinoise.bandits._draws import Draws
 from equinoise.bandits._player import Player
 from equinoise.bandits._setting import Setting, arm_names, check_name
 from equinoise.bandits._tickets import OpenTickets, Ticket
+from equinoise.bandits._whole import whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Bandit"]
 
 Arm = int | str
+_MOST_AT_ONCE = 2**20
 
 
 class Bandit:
@@ -90,7 +92,7 @@ class Bandit:
     @property
     def open_tickets(self) -> tuple[Ticket, ...]:
         """The selections whose reward has not been told, oldest first."""
-        return tuple(Ticket(number, self._label(arm)) for number, arm in self._tickets)
+        return tuple(self.ticket(number) for number, _ in self._tickets)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each arm.
@@ -134,7 +136,7 @@ class Bandit:
         Parameters
         ----------
         n : int, optional
-            How many, at least 1; a list is returned then.
+            How many, from 1 to 2^20; a list is returned then.
 
         Returns
         -------
@@ -154,13 +156,14 @@ class Bandit:
     def request(self) -> Ticket: ...
     @overload
     def request(self, n: int) -> list[Ticket]: ...
+    @whole
     def request(self, n: int | None = None) -> Ticket | list[Ticket]:
         """Select as :meth:`select` does, and return tickets, for rewards that come late and in any order.
 
         Parameters
         ----------
         n : int, optional
-            How many, at least 1; a list is returned then.
+            How many, from 1 to 2^20; a list is returned then.
 
         Returns
         -------
@@ -173,7 +176,7 @@ class Bandit:
         TypeError, ValueError
             When `n` is not such a number, or goes beyond the horizon.
         """
-        wanted = 1 if n is None else _checks.integer("n", n, 1)
+        wanted = 1 if n is None else _checks.integer("n", n, 1, _MOST_AT_ONCE)
         self._check_horizon(wanted)
         tickets = [self._select() for _ in range(wanted)]
         return tickets[0] if n is None else tickets
@@ -184,7 +187,7 @@ class Bandit:
         arm = self._rows[self._player.choose(t, word)]
         self._tickets.open(t, arm, noise)
         self._choices.append(arm)
-        return Ticket(t, self._label(arm))
+        return Ticket(t, self._label(arm), self._tickets.owner)
 
     def ticket(self, number: int) -> Ticket:
         """Return the open ticket of a number.
@@ -197,8 +200,9 @@ class Bandit:
         given = _checks.integer("ticket", number)
         if given not in self._tickets:
             raise ValueError(f"ticket must be an open one, got number {given}, which is unknown or closed")
-        return Ticket(given, self._label(self._tickets.arm(given)))
+        return Ticket(given, self._label(self._tickets.arm(given)), self._tickets.owner)
 
+    @whole
     def update(self, arm: Arm | Ticket, reward: float) -> None:
         """Tell the reward of an arm or of a ticket.
 
@@ -213,8 +217,8 @@ class Bandit:
         Raises
         ------
         TypeError, ValueError
-            When the arm or the ticket is unknown, the ticket closed, or the reward not finite or out of
-            bounds. Nothing has changed then.
+            When the arm or the ticket is unknown, the ticket closed or of another bandit, or the reward not
+            finite or out of bounds. Nothing has changed then.
         """
         if isinstance(arm, Ticket):
             number: int | None = self._number(arm)
@@ -242,6 +246,7 @@ class Bandit:
         self._books.add(place, value)
         self._choices.append(place)
 
+    @whole
     def cancel(self, ticket: Ticket) -> None:
         """Close a ticket whose reward will never come; its round stays counted.
 
@@ -262,6 +267,7 @@ class Bandit:
     # Arms that come and go
     # ------------------------------------------------------------------------------------------------------
 
+    @whole
     def add_arm(self, name: str | None = None) -> Arm:
         """Bring a new arm into play; never selected, it comes first.
 
@@ -292,6 +298,7 @@ class Bandit:
         self._rows.append(place)
         return self._label(place)
 
+    @whole
     def drop_arm(self, arm: Arm) -> None:
         """Take an arm out of play for good; its numbers stay, and late rewards still count in its mean.
 

@@ -120,8 +120,9 @@ class BatchFeed:
             self._sums[row] = steps
         else:
             # as a standard draw that the policy divides by epsilon: rounding what is private keeps it so
-            kernels.update(state, 0, t, row, 0.0, self._noised(steps) * self._epsilon)
-            self._sums[row] = 0
+            released = self._noised(steps) * self._epsilon
+            self._sums[row] = 0  # first: whatever fails now, no reward is released twice
+            kernels.update(state, 0, t, row, 0.0, released)
 
     def keep(self, rows: list[int]) -> None:
         """Keep these rows' sums."""

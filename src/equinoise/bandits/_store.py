@@ -13,6 +13,7 @@ from equinoise import _checks
 from equinoise._archive import load_arrays, save_arrays
 from equinoise.bandits._player import Player
 from equinoise.bandits._setting import Setting
+from equinoise.bandits._tickets import OpenTickets
 
 if TYPE_CHECKING:
     from equinoise.bandits._bandit import Bandit
@@ -25,7 +26,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
-    """Write a bandit to a file that only its owner may read."""
+    """Write a bandit to a file that only its owner may read, if it could be read back."""
     state, secure = bandit._player.saved()
     arrays = {**bandit._books.arrays(), **bandit._tickets.arrays(), **state}
     arrays |= {"choices": bandit.choices, "key": bandit._key}
@@ -34,7 +35,14 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
         "setting": dataclasses.asdict(bandit._setting),
         "names": bandit._names,
         "secure": secure,
+        "owner": bandit._tickets.owner,
     }
+    try:
+        _restored(type(bandit), arrays, meta)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RuntimeError(
+            f"a change of this bandit broke off, so it cannot be saved; the file is as it was: {error}"
+        ) from error
     save_arrays(path, _KIND, arrays, meta, mode=0o600)
 
 
@@ -44,11 +52,17 @@ def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
     try:
         if meta["class"] != cls.__name__:
             raise ValueError(f"it holds a {meta['class']}")
-        bandit = cls.__new__(cls)
-        _begin(bandit, arrays, meta)
-        _restore_rounds(bandit, arrays)
+        return _restored(cls, arrays, meta)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {cls.__name__}: {error}") from error
+
+
+def _restored(cls: type[Live], arrays: Arrays, meta: dict[str, Any]) -> Live:
+    """Return the bandit of these arrays, or raise when there can be none."""
+    bandit = cls.__new__(cls)
+    _begin(bandit, arrays, meta)
+    bandit._tickets = OpenTickets(_checks.integer("owner", meta["owner"], 1))
+    _restore_rounds(bandit, arrays)
     return bandit
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +22,23 @@ class Ticket:
         The round in which it was selected, from 0; no two tickets of a bandit share one.
     arm : int or str
         What was selected.
+    owner : int
+        Tells the tickets of one bandit from those of another.
     """
 
     number: int
     arm: int | str
+    owner: int = field(default=0, repr=False)
 
 
 class OpenTickets:
     """The open selections by number: arm (its place among all arms) and the noise that waits for the reward.
 
-    Numbers only grow, so the first open one of an arm is the oldest.
+    Numbers only grow, so the first open one of an arm is the oldest. `owner` is drawn once for a bandit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, owner: int | None = None) -> None:
+        self.owner = 1 + secrets.randbits(62) if owner is None else owner
         self._open: dict[int, tuple[int, float]] = {}
         self._numbers: dict[int, dict[int, None]] = {}
 

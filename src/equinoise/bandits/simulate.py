@@ -43,6 +43,10 @@ class _Task(NamedTuple):
     checkpoints: NDArray[np.int64]
     key: NDArray[np.uint64]
 
+    def _identity(self) -> tuple[Any, ...]:
+        """Return what results depend on: tables only save time, and only where there are many replicates."""
+        return tuple(self._replace(tables=None))
+
 
 def simulate(
     policy: str,

@@ -148,7 +148,7 @@ def _runs(made: Comparison, sign: str) -> Table:
             _cell(row.mean_absolute_bias, row.stderr, sign, "z.4f"),
             _number(row.luck, "z.4f"),
             f"{row.largest_bias:z.4f}",
-            f"{row.arms_at_zero:,} of {len(made.means):,}",
+            "" if row.arms_at_zero is None else f"{row.arms_at_zero:,} of {len(made.means):,}",
             _cell(row.regret, row.regret_stderr, sign, ",.1f"),
         )
     return table

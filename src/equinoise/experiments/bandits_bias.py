@@ -75,7 +75,7 @@ class BiasExperiment(Reproduction):
             if spec.published_largest is not None:
                 largest = made.largest_bias
                 rows.append(Beside(f"largest bias{of}", spec.published_largest, largest, None, spec.why))
-            if spec.published_at_zero is not None:
+            if spec.published_at_zero is not None and made.arms_at_zero is not None:
                 what = f"of {len(spec.means)} arms, intervals that hold zero{of}"
                 rows.append(Beside(what, spec.published_at_zero, made.arms_at_zero, None, _INTERVALS))
             price = "the price of that bias"

@@ -29,8 +29,8 @@ class Summary(NamedTuple):
         The mean absolute bias that these replicates would show on average if no arm had any.
     largest_bias : float
         The one with the largest absolute value, with its sign.
-    arms_at_zero : int
-        Arms whose 95% interval holds zero.
+    arms_at_zero : int or None
+        Arms whose 95% interval holds zero; None for one replicate, which gives no intervals.
     clear : bool
         Whether all arms together differ from no bias at 5% (chi-squared, arms as independent).
     regret, regret_stderr : float
@@ -40,7 +40,7 @@ class Summary(NamedTuple):
     stderr: float
     luck: float
     largest_bias: float
-    arms_at_zero: int
+    arms_at_zero: int | None
     clear: bool
     regret: float
     regret_stderr: float
@@ -98,7 +98,7 @@ def summarise(run: BanditRun) -> Summary:
         total,
         float(math.sqrt(2.0 / math.pi) * stderr.mean()),
         float(bias[np.argmax(np.abs(bias))]),
-        int((np.abs(bias) <= _results.Z95 * stderr).sum()),
+        None if len(errors) < 2 else int((np.abs(bias) <= _results.Z95 * stderr).sum()),
         _is_clear(bias, stderr),
         float(regret.mean),
         float(regret.stderr),
