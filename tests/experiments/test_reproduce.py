@@ -7,6 +7,7 @@ import json
 import math
 import os
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -453,9 +454,15 @@ def test_the_reason_of_the_papers_scales_is_a_bound_that_holds(column):
     _, made = column
     frame = made.tables["measures"].frame
     row = frame[(frame["mechanism"] == "best response, paper's scales") & (frame["epsilon"] == 1.0)].iloc[0]
-    why = made.tables["published"].frame.set_index("quantity")["why"]
+    claims = made.tables["published"].frame.set_index("quantity")
     assert row["lower_bound"] > 0.0066
-    assert f"below {row['lower_bound']:.4g}." in why["KL, best response, paper's scales, epsilon 1"]
+    assert (
+        f"below {row['lower_bound']:.4g}."
+        in claims.loc["KL, best response, paper's scales, epsilon 1", "why"]
+    )
+    # no bound excuses what is better than published
+    better = claims[claims["ratio"].gt(1.0) == claims.index.str.contains("Jaccard|cosine")]
+    assert not better["why"].str.contains("no certified profile").any()
 
 
 @pytest.mark.compiled
@@ -501,6 +508,14 @@ def test_a_regression_of_the_users_columns(values, recwarn):
     assert relative["published"] == pytest.approx(1.0)
     assert relative["ours"] == pytest.approx(frame["rmse"][3] / frame["rmse"][1])
     assert "weight from height, 150 records" in made.text[0]
+
+
+def test_networks_that_stop_early_say_nothing():
+    exceptions = pytest.importorskip("sklearn.exceptions")
+    with reproduce_nvo_pairs._quietly():
+        warnings.warn("not converged", exceptions.ConvergenceWarning, stacklevel=1)
+        with pytest.raises(UserWarning):
+            warnings.warn("something else", UserWarning, stacklevel=1)
 
 
 def test_columns_of_different_lengths_are_refused(tmp_path):

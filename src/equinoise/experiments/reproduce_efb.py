@@ -30,7 +30,7 @@ STUDIES = {
         Study(*_LEDUC, 1_000_000, 8, (1.0, 2.0, 4.0, 8.0, 16.0), (1.0, 4.0, 16.0), (), 4.0),
     ),
 }
-_SECONDS = {"efb-kuhn": (4.0, 40.0), "efb-leduc": (5.0, 150.0)}
+_SECONDS = {"efb-kuhn": (5.0, 90.0), "efb-leduc": (6.0, 150.0)}
 
 
 def steps(settings: Settings) -> list[Step]:

@@ -40,7 +40,7 @@ _TITLE = "How regret grows with the number of users"
 def steps(settings: Settings) -> list[Step]:
     """Return the experiment as a step, at the settings' scale."""
     made = partial(growth, GROWTHS[settings.scale])
-    return [Step("efb-growth", "efb", _TITLE, made, 40.0 if settings.full else 3.0)]
+    return [Step("efb-growth", "efb", _TITLE, made, 26.0 if settings.full else 3.0)]
 
 
 def growth(growth: Growth, settings: Settings, executor: Executor | None, progress: Progress) -> Exhibit:

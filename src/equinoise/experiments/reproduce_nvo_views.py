@@ -28,6 +28,7 @@ _MEASURES = {
     "jaccard": "Jaccard index",
     "cosine": "cosine similarity",
 }
+_LARGER_IS_BETTER = ("jaccard", "cosine")
 _DECIMALS = 4  # that the paper prints
 _FASTER = "Here equal records share one compiled evaluation; there every record has its own."
 _REASONS = {
@@ -117,20 +118,22 @@ def claims(tables: Tables, printed: pd.DataFrame, what: str) -> Iterator[Claim]:
         for measure, label in _MEASURES.items():
             figure = _printed(printed, algorithm, epsilon, measure)
             if not np.isnan(figure):
-                why = _why(tables, name, epsilon, printed, what)
-                quantity = f"{label}, {name}, epsilon {epsilon:g}"
-                yield Claim(quantity, figure, float(getattr(profile, measure)), why, _DECIMALS)
+                ours = float(getattr(profile, measure))
+                worse = ours < figure if measure in _LARGER_IS_BETTER else ours > figure
+                why = _why(tables, name, epsilon, printed, what, worse=worse)
+                yield Claim(f"{label}, {name}, epsilon {epsilon:g}", figure, ours, why, _DECIMALS)
         minutes = _printed(printed, algorithm, epsilon, "minutes")
         if not np.isnan(minutes):
-            ours = tables.seconds[name, epsilon]
-            yield Claim(f"seconds, {name}, epsilon {epsilon:g}", 60.0 * minutes, ours, _FASTER)
+            quantity, took = f"seconds, {name}, epsilon {epsilon:g}", tables.seconds[name, epsilon]
+            yield Claim(quantity, 60.0 * minutes, took, _FASTER)
 
 
-def _why(tables: Tables, name: str, epsilon: float, printed: pd.DataFrame, what: str) -> str:
+def _why(tables: Tables, name: str, epsilon: float, printed: pd.DataFrame, what: str, *, worse: bool) -> str:
+    """Return why a measure of ours differs; `worse` says in which direction."""
     if name == _LAPLACE:
         return f"The same mechanism on other data: {what}."
     bound = tables.lower_bound.get(("paper", epsilon), 0.0)
-    if name == _PAPER and bound > _printed(printed, "brd", epsilon, "kl"):
+    if name == _PAPER and worse and bound > _printed(printed, "brd", epsilon, "kl"):
         return f"With these five scales no certified profile of these data has a KL below {bound:.4g}."
     return _REASONS.get(name, f"Other data: {what}.")
 
