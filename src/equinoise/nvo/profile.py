@@ -182,11 +182,11 @@ class Profile(Judged):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the histogram and what is released, in the data's units; return the Axes."""
-        from equinoise.report import figures
+        from equinoise.report import release_figures
 
         histogram = self.game.histogram
         values = histogram.to_units(np.arange(histogram.n_bins))
-        return figures.distributions(
+        return release_figures.distributions(
             ax, histogram.pmf, [(self.method, self.pmf)], values=values, unit="value"
         )
 

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bandit_bias",
-    "distributions",
     "figure",
+    "finish",
+    "line",
     "new_axes",
-    "noise_scales",
-    "noise_shapes",
     "png",
     "printable",
     "regret_curve",
     "regret_means",
+    "repeated",
     "svg",
 ]
 
@@ -132,13 +132,13 @@ def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Ax
         style = STYLES[i % len(STYLES)]
         estimate = summarise(run.regret)
         positive &= bool((estimate.mean > 0).all())
-        _line(ax, run.trials, estimate.mean, style, label)
+        line(ax, run.trials, estimate.mean, style, label)
         ax.fill_between(
             run.trials, estimate.ci_low, estimate.ci_high, color=style.color, alpha=0.2, linewidth=0
         )
         bound = np.asarray(run.tuning.bound(run.trials), dtype=np.float64)
         if (bound < run.trials).any():
-            _line(ax, run.trials, bound, style._replace(dashes=(1, 1)), f"{label}: proven bound", proven=True)
+            line(ax, run.trials, bound, style._replace(dashes=(1, 1)), f"{label}: proven bound", proven=True)
         else:
             trivial = run.trials
     if trivial is not None:
@@ -149,140 +149,6 @@ def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Ax
     ax.set_ylabel("cumulative regret (losses in [0, 1])")
     ax.grid(True, which="major", color="0.85", linewidth=0.6)
     ax.legend(fontsize="small", frameon=False)
-    return ax
-
-
-def distributions(
-    ax: Axes | None,
-    histogram: NDArray[np.float64],
-    series: Sequence[tuple[str, NDArray[np.float64]]],
-    *,
-    values: NDArray[np.float64] | None = None,
-    unit: str = "bin",
-    label: str = "original",
-) -> Axes:
-    """Draw a histogram and what is released in its place.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    histogram : float64[K]
-        Share of the records in each bin; drawn as a grey area.
-    series : sequence of (str, float64[K])
-        A legend entry and the probability that each bin is released.
-    values : float64[K], optional
-        What the bins stand for, ascending; their numbers by default.
-    unit : str
-        What the values are.
-    label : str
-        Legend entry of the histogram.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    ax = new_axes(ax)
-    x = (
-        np.arange(len(histogram), dtype=np.float64)
-        if values is None
-        else np.asarray(values, dtype=np.float64)
-    )
-    half = (x[-1] - x[0]) / (len(x) - 1) / 2
-    edges = np.concatenate([x - half, [x[-1] + half]])
-    ax.stairs(histogram, edges, fill=True, color="0.8", label=label)
-    for style, (name, released) in zip(_repeated(), series, strict=False):
-        _line(ax, x, released, style, name, even=True)
-    _finish(ax, unit, "probability")
-    ax.set_ylim(bottom=0.0)
-    return ax
-
-
-def noise_shapes(
-    ax: Axes | None,
-    offsets: NDArray[np.float64],
-    series: Sequence[tuple[str, NDArray[np.float64]]],
-    *,
-    unit: str = "bins",
-) -> Axes:
-    """Draw the probabilities of noise by how far it moves a value.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    offsets : float64[K]
-        Where a value comes out, from where it was; ascending.
-    series : sequence of (str, float64[K])
-        A legend entry and the probability of each offset.
-    unit : str
-        What the offsets are.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axis of probabilities is logarithmic and ends at 10^-6.
-    """
-    ax = new_axes(ax)
-    for style, (name, mass) in zip(_repeated(), series, strict=False):
-        _line(ax, offsets, mass, style, name, even=True)
-    _finish(ax, f"noise ({unit})", "probability")
-    ax.set_yscale("log")
-    ax.set_ylim(1e-6, 2.0)
-    return ax
-
-
-def _finish(ax: Axes, horizontal: str, vertical: str) -> None:
-    """Name the axes, and put a light grid and a legend."""
-    ax.set_xlabel(horizontal)
-    ax.set_ylabel(vertical)
-    ax.grid(True, which="major", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.legend(fontsize="small", frameon=False)
-
-
-def noise_scales(
-    ax: Axes | None,
-    values: NDArray[np.float64],
-    scales: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    lines: Sequence[tuple[str, float]] = (),
-    *,
-    unit: str = "bin",
-) -> Axes:
-    """Draw how much noise records have, by their value.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    values : float64[K]
-        What the bins stand for.
-    scales : float64[V]
-        Positive, in the units of the values.
-    counts : int64[K, V]
-        Records of each bin that use each scale: the areas of the points grow with their logarithm.
-    lines : sequence of (str, float)
-        Legend entries and scales to compare with, which all records share.
-    unit : str
-        What the values are.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axis of scales is logarithmic.
-    """
-    ax = new_axes(ax)
-    used = np.argwhere(counts)
-    k, v = used[:, 0], used[:, 1]
-    area = 12.0 * (1.0 + np.log2(counts[k, v]))
-    style = STYLES[0]
-    ax.scatter(values[k], scales[v], s=area, color=style.color, alpha=0.7, linewidths=0, label="records")
-    for style, (label, scale) in zip(_repeated(1), lines, strict=False):
-        options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
-        ax.axhline(scale, color=style.color, linewidth=1.2, label=label, **options)
-    ax.set_yscale("log")
-    _finish(ax, unit, f"noise scale ({unit})")
     return ax
 
 
@@ -312,16 +178,16 @@ def regret_means(ax: Axes | None, series: Sequence[tuple[str, MeansRun]]) -> Axe
     """
     ax = new_axes(ax)
     positive = True
-    for style, (label, run) in zip(_repeated(), series, strict=False):
+    for style, (label, run) in zip(repeated(), series, strict=False):
         estimate = summarise(run.regret)
         positive &= bool((estimate.mean > 0).all())
-        _line(ax, run.trials, estimate.mean, style, label)
+        line(ax, run.trials, estimate.mean, style, label)
         ax.fill_between(
             run.trials, estimate.ci_low, estimate.ci_high, color=style.color, alpha=0.2, linewidth=0
         )
     ax.set_xscale("log")
     ax.set_yscale("log" if positive else "linear")
-    _finish(ax, "rounds", "cumulative pseudo-regret")
+    finish(ax, "rounds", "cumulative pseudo-regret")
     return ax
 
 
@@ -358,7 +224,7 @@ def bandit_bias(
     means = frames[0][1]["mean"].to_numpy()
     arms = np.arange(len(means))
     step = min(0.7 / len(frames), 0.16)
-    for i, (style, (label, frame)) in enumerate(zip(_repeated(), frames, strict=False)):
+    for i, (style, (label, frame)) in enumerate(zip(repeated(), frames, strict=False)):
         bias = frame["bias"].to_numpy()
         ax.errorbar(
             arms + (i - (len(frames) - 1) / 2) * step,
@@ -379,20 +245,29 @@ def bandit_bias(
     ax.axhline(0.0, color="0.3", linewidth=0.8)
     if len(means) <= 25:
         ax.set_xticks(arms, [f"{mean:.3g}" for mean in means], fontsize="small")
-    _finish(ax, "arm, by its true mean" if len(means) <= 25 else "arm", "bias of the arm's mean reward")
+    finish(ax, "arm, by its true mean" if len(means) <= 25 else "arm", "bias of the arm's mean reward")
     ax.grid(False, axis="x")
     # below the axes: intervals are everywhere within
     ax.legend(fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
     return ax
 
 
-def _repeated(first: int = 0) -> Iterator[_Style]:
+def finish(ax: Axes, horizontal: str, vertical: str) -> None:
+    """Name the axes, and put a light grid and a legend."""
+    ax.set_xlabel(horizontal)
+    ax.set_ylabel(vertical)
+    ax.grid(True, which="major", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.legend(fontsize="small", frameon=False)
+
+
+def repeated(first: int = 0) -> Iterator[_Style]:
     """Yield the styles again and again, from one of them on."""
     for i in count(first):
         yield STYLES[i % len(STYLES)]
 
 
-def _line(
+def line(
     ax: Axes,
     x: NDArray[Any],
     y: NDArray[Any],
