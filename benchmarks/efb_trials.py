@@ -3,7 +3,8 @@
 import numpy as np
 
 from equinoise._random import stream_key
-from equinoise.efb import _kernels, _state, baselines
+from equinoise.efb import baselines, state
+from equinoise.efb.kernels import trial
 from equinoise.games import load
 
 
@@ -18,9 +19,9 @@ class Trials:
         self.learner = baselines.make_learner("dp-efb", tree, horizon, epsilon, "sharp")
         self.rate = self.learner.tuning.learning_rate if learning_rate is None else learning_rate
         self.tree = tree
-        self.plan = _state.make_plan(tree, self.learner.tuning.exploration)
-        self.chance = _state.make_chance(environment)
-        self.visits = _state.make_visits(tree)
+        self.plan = state.make_plan(tree, self.learner.tuning.exploration)
+        self.chance = state.make_chance(environment)
+        self.visits = state.make_visits(tree)
         self.key = stream_key(0)
         self.start = 0
         self.restart()
@@ -28,10 +29,10 @@ class Trials:
 
     def restart(self):
         """Go back to the first policy; the trials go on, so that chance does not repeat itself."""
-        self.weights = _state.make_weights(self.tree, self.learner.first_policy)
+        self.weights = state.make_weights(self.tree, self.learner.first_policy)
 
     def run(self, n):
-        _kernels.run_trials(
+        trial.run_trials(
             self.plan, self.weights, self.visits, self.chance, self.key, 0,
             self.start, self.start + n, self.rate, self.learner.scale,
         )  # fmt: skip
@@ -42,7 +43,7 @@ class Trials:
         key_0, key_1 = self.key
         return np.mean(
             [
-                _kernels.draw(self.plan, self.weights, self.visits, self.plan.actions, key_0, key_1, 0, t)
+                trial.draw(self.plan, self.weights, self.visits, self.plan.actions, key_0, key_1, 0, t)
                 for t in range(n)
             ]
         )

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 
-from equinoise.nvo import Histogram, NoiseGame, _response, dynamics
-from equinoise.nvo import _response_state as _state
+from equinoise.nvo import Histogram, NoiseGame
+from equinoise.nvo.search import dynamics
+from equinoise.nvo.search.kernels import response
+from equinoise.nvo.search.kernels import response_state as _state
 
 SCALES = [0.711, 0.474, 0.237, 0.078, 0.047, 0.0002]
 _MASK = 2**64 - 1
@@ -62,8 +64,8 @@ class Dynamics:
         """Play from the start to the equilibrium."""
         state, turns = dynamics._make_state(self.setup, self.game.histogram.counts), self.turns.copy()
         np.add.at(state.types[_state.COUNT], turns, 1)
-        _response.begin(self.setup, state)
-        while not _response.take_turns(self.setup, state, turns, self.sizes, 0, len(turns)):
+        response.begin(self.setup, state)
+        while not response.take_turns(self.setup, state, turns, self.sizes, 0, len(turns)):
             pass
         self.state = state
 

@@ -20,13 +20,13 @@ Submodules are loaded when first used; importing the package alone is quick.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from equinoise._lazy import attach
+from equinoise._version import __version__
 
 if TYPE_CHECKING:
     from equinoise import bandits, efb, experiments, games, inference, mechanisms, nvo, replicates
-
-__version__ = "0.1.0"
 
 __all__ = [
     "__version__",
@@ -41,11 +41,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return importlib.import_module(f"equinoise.{name}")
-    raise AttributeError(f"module 'equinoise' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = attach(__name__, {"": __all__[1:]})

@@ -16,9 +16,10 @@ import pytest
 from tests import naive, naive_bandits
 
 from equinoise._random import stream_key
-from equinoise.bandits import POLICIES, _luck
-from equinoise.bandits import _width_kernels as widths
-from equinoise.bandits._index_kernels import confidence_at, confidence_table
+from equinoise.bandits import POLICIES
+from equinoise.bandits import rewards as _luck
+from equinoise.bandits.policies import widths
+from equinoise.bandits.policies.ucb import confidence_at, confidence_table
 
 COMPILED = not numba.config.DISABLE_JIT
 OPEN = ("ucb", "ucb1", "greedy", "uniform")

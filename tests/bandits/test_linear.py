@@ -16,9 +16,16 @@ from scipy import stats
 from tests import naive_linear
 
 from equinoise.bandits import linear
-from equinoise.bandits._linear_state import lanes_of, noise_widths
-from equinoise.bandits._sphere import fill_directions, fill_normals, fill_words, start_stream, unit, words_of
-from equinoise.bandits.linear import LinearRun, simulate
+from equinoise.bandits.linear.simulate import LinearRun, simulate
+from equinoise.bandits.linear.sphere import (
+    fill_directions,
+    fill_normals,
+    fill_words,
+    start_stream,
+    unit,
+    words_of,
+)
+from equinoise.bandits.linear.state import lanes_of, noise_widths
 
 COMPILED = not numba.config.DISABLE_JIT
 PRIVATE = "private-oful"

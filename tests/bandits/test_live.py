@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import naive_bandits
 
-from equinoise.bandits import _luck, simulate
-from equinoise.bandits._books import Books
-from equinoise.bandits.live import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
-from equinoise.bandits.policies import policy
+from equinoise.bandits import rewards as _luck
+from equinoise.bandits import simulate
+from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
+from equinoise.bandits.live.tallies import Books
+from equinoise.bandits.policies.registry import policy
 
 # name: class, policy, arguments of the class alone, options of the policy
 CASES = {
@@ -722,9 +723,11 @@ def releases(monkeypatch):
             return np.asarray(self.rule(values, sensitivity / epsilon, len(self)), dtype=float)
 
     made = Releases()
-    monkeypatch.setattr("equinoise.mechanisms._counter_base.secure_laplace", made)
-    monkeypatch.setattr("equinoise.bandits._secure.secure_laplace", made)
-    monkeypatch.setattr("equinoise.bandits._private.stream_key", lambda seed: key_of(0))  # posterior draws
+    monkeypatch.setattr("equinoise.mechanisms.counter_base.secure_laplace", made)
+    monkeypatch.setattr("equinoise.bandits.live.secure.secure_laplace", made)
+    monkeypatch.setattr(
+        "equinoise.bandits.live.private.stream_key", lambda seed: key_of(0)
+    )  # posterior draws
     return made
 
 

@@ -16,16 +16,18 @@ from scipy import stats
 from tests import naive_bandits
 
 from equinoise._random import stream_key
-from equinoise.bandits import _batches, _luck
+from equinoise.bandits import rewards
+from equinoise.bandits.policies import batches
 
 COMPILED = not numba.config.DISABLE_JIT
 MODULES = {
-    "dp-klucb": "_klucb_kernels",
-    "dp-se": "_elimination_kernels",
-    "adap-ucb": "_adaptive_kernels",
-    "lazy-dp-ts": "_thompson_kernels",
+    "dp-klucb": "dp_klucb",
+    "dp-se": "dp_se",
+    "adap-ucb": "adap_ucb",
+    "lazy-dp-ts": "lazy_dp_ts",
 }
-KERNELS = {name: importlib.import_module(f"equinoise.bandits.{file}") for name, file in MODULES.items()}
+PACKAGE = "equinoise.bandits.policies"
+KERNELS = {name: importlib.import_module(f"{PACKAGE}.{file}") for name, file in MODULES.items()}
 LONGEST = {"dp-klucb": 1000, "dp-se": 6000, "adap-ucb": 1000, "lazy-dp-ts": 200}
 EPSILONS = [0.05, 0.3, 1.0, 4.0, 30.0, math.inf]
 N_INSTANCES = 200 if COMPILED else 10
@@ -43,13 +45,13 @@ def make_state(name, n_arms, lanes, horizon, epsilon, *, seed=SEED, first=0, **o
 def given_luck(table, noise, ties):
     """The Luck of one lane from lists: rewards [T][K], noise [T], words [T]."""
     table = np.asarray(table, dtype=float)
-    return _luck.Luck(
+    return rewards.Luck(
         np.zeros((table.shape[1], 1)),
         np.zeros((0, 1)),
         np.asarray(noise, dtype=float)[:, None].copy(),
         np.array(ties, dtype=np.uint64)[:, None].copy(),
         table[:, :, None].copy(),
-        _luck.TABLE,
+        rewards.TABLE,
     )
 
 
@@ -165,12 +167,12 @@ def test_lanes_are_replicates_with_luck_of_their_own(name, kind):
     horizon, means, lanes = (100 if name == "lazy-dp-ts" else 400), [0.7, 0.4, 0.6], 3
     sigma = None if kind == "bernoulli" else 0.25
     mean = np.repeat(np.array(means)[:, None], lanes, axis=1)
-    luck = _luck.make_luck(mean, 64, _luck.BERNOULLI if kind == "bernoulli" else _luck.GAUSSIAN)
-    streams = _luck.make_streams(stream_key(SEED), 3, lanes)
+    luck = rewards.make_luck(mean, 64, rewards.BERNOULLI if kind == "bernoulli" else rewards.GAUSSIAN)
+    streams = rewards.make_streams(stream_key(SEED), 3, lanes)
     state = make_state(name, 3, lanes, horizon, 2.0, first=3)
     for first in range(0, horizon, 64):
         end = min(first + 64, horizon)
-        _luck.fill_luck(luck, streams, end - first, 0.0 if sigma is None else sigma)
+        rewards.fill_luck(luck, streams, end - first, 0.0 if sigma is None else sigma)
         KERNELS[name].advance(state, luck, first, end, True)
     for lane in range(lanes):
         posterior = naive_bandits.posterior(SEED, 3 + lane)
@@ -188,7 +190,7 @@ def test_ties_are_broken_as_in_the_twin(scores, word):
     table = np.array(scores)[:, None]
     for random_ties, ties in ((False, "first"), (True, "random")):
         twin = naive_bandits.Policy(len(scores), ties)
-        assert _batches.best(table, 0, np.uint64(word), random_ties) == twin.best(scores, word)
+        assert batches.best(table, 0, np.uint64(word), random_ties) == twin.best(scores, word)
 
 
 @policies
@@ -289,11 +291,11 @@ def test_the_noise_of_a_private_sum(name, epsilon):
     if name == "dp-se":
         horizon = 2 * int(state.length[0])  # the first epoch of two arms
     rows = 128
-    luck = _luck.make_luck(np.zeros((n_arms, lanes)), rows, _luck.BERNOULLI)
-    streams = _luck.make_streams(stream_key(SEED), 0, lanes)
+    luck = rewards.make_luck(np.zeros((n_arms, lanes)), rows, rewards.BERNOULLI)
+    streams = rewards.make_streams(stream_key(SEED), 0, lanes)
     for first in range(0, horizon, rows):
         end = min(first + rows, horizon)
-        _luck.fill_luck(luck, streams, end - first, 1.0)
+        rewards.fill_luck(luck, streams, end - first, 1.0)
         KERNELS[name].advance(state, luck, first, end, False)
     assert (state.reward_sum == 0.0).all()
     assert (state.pulls == horizon // n_arms).all()
@@ -328,10 +330,10 @@ def regrets(name, means, epsilon, n_replicates, horizon=100_000, lanes=16, rows=
     pulls = []
     for first in range(0, n_replicates, lanes):
         state = make_state(name, len(means), lanes, horizon, epsilon, first=first, **options)
-        luck = _luck.make_luck(np.repeat(means[:, None], lanes, axis=1), rows, _luck.BERNOULLI)
-        streams = _luck.make_streams(stream_key(SEED), first, lanes)
+        luck = rewards.make_luck(np.repeat(means[:, None], lanes, axis=1), rows, rewards.BERNOULLI)
+        streams = rewards.make_streams(stream_key(SEED), first, lanes)
         for t in range(0, horizon, rows):
-            _luck.fill_luck(luck, streams, rows, 1.0)
+            rewards.fill_luck(luck, streams, rows, 1.0)
             KERNELS[name].advance(state, luck, t, t + rows, True)
         pulls.append(state.pulls)
     return (means.max() - means) @ np.hstack(pulls)

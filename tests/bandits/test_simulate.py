@@ -20,7 +20,7 @@ from tests import naive_bandits
 
 from equinoise import bandits, replicates
 from equinoise.bandits import POLICIES, BanditRun, simulate
-from equinoise.bandits import run as runs
+from equinoise.bandits import result as runs
 
 COMPILED = not numba.config.DISABLE_JIT
 compiled = pytest.mark.compiled

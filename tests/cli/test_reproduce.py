@@ -9,9 +9,9 @@ import re
 import pytest
 
 from equinoise.cli import main, reproduce
-from equinoise.experiments import reproduce_efb, reproduce_efb_growth
-from equinoise.experiments.reproduce_efb_growth import Growth
-from equinoise.experiments.reproduce_efb_views import Study
+from equinoise.experiments.efb import exhibits, growth
+from equinoise.experiments.efb.growth import Growth
+from equinoise.experiments.efb.views import Study
 
 SMALL = (
     Study("efb-kuhn", "Kuhn: small", "kuhn_poker", 500, 2, (1.0, 8.0), (8.0,), (8.0,), 8.0),
@@ -25,10 +25,8 @@ def _small_and_elsewhere(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for name in ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(reproduce_efb, "STUDIES", {"quick": SMALL, "full": SMALL[:1]})
-    monkeypatch.setattr(
-        reproduce_efb_growth, "GROWTHS", {"quick": Growth((100, 300), 2), "full": Growth((100, 300), 2)}
-    )
+    monkeypatch.setattr(exhibits, "STUDIES", {"quick": SMALL, "full": SMALL[:1]})
+    monkeypatch.setattr(growth, "GROWTHS", {"quick": Growth((100, 300), 2), "full": Growth((100, 300), 2)})
 
 
 def names(folder):
@@ -107,8 +105,8 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(reproduce_efb_growth, "GROWTHS", {"quick": None})
-    monkeypatch.setattr(reproduce_efb_growth, "growth", interrupted)
+    monkeypatch.setattr(growth, "GROWTHS", {"quick": None})
+    monkeypatch.setattr(growth, "growth", interrupted)
     assert main(["reproduce", "efb"]) == 130
     out, err = capsys.readouterr()
     assert err == "equinoise: interrupted\n"
@@ -124,7 +122,7 @@ def test_ctrl_c_in_the_first_experiment_leaves_nothing(capsys, monkeypatch, tmp_
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(reproduce_efb.efb, "simulate", interrupted)
+    monkeypatch.setattr(exhibits.efb, "simulate", interrupted)
     assert main(["reproduce", "efb"]) == 130
     assert capsys.readouterr() == ("", "equinoise: interrupted\n")
     assert names(tmp_path) == []
@@ -133,7 +131,7 @@ def test_ctrl_c_in_the_first_experiment_leaves_nothing(capsys, monkeypatch, tmp_
 
 
 def test_a_column_of_the_users_is_warned_about(capsys, monkeypatch, tmp_path):
-    from equinoise.experiments import reproduce as experiment
+    from equinoise.experiments import plan as experiment
 
     (tmp_path / "people.csv").write_text("height\n170\n180\n190\n")
     monkeypatch.setattr(experiment, "perform", lambda *_, **__: iter(()))

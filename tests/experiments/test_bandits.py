@@ -14,14 +14,14 @@ import pytest
 
 from equinoise import bandits, inference
 from equinoise.bandits import linear
-from equinoise.experiments import bandits_summary
-from equinoise.experiments.bandits import Parameters, compare
-from equinoise.experiments.bandits_bias import experiment_1, experiment_2
-from equinoise.experiments.bandits_correction import correction
-from equinoise.experiments.bandits_frontier import frontier
-from equinoise.experiments.bandits_published import Beside, beside_frame, scaled
-from equinoise.experiments.bandits_regression import experiment_3
-from equinoise.experiments.bandits_selection import least_pulled, selection
+from equinoise.experiments.bias import summary
+from equinoise.experiments.bias.bias import experiment_1, experiment_2
+from equinoise.experiments.bias.correction import correction
+from equinoise.experiments.bias.frontier import frontier
+from equinoise.experiments.bias.published import Beside, beside_frame, scaled
+from equinoise.experiments.bias.regression import experiment_3
+from equinoise.experiments.bias.selection import least_pulled, selection
+from equinoise.experiments.commands.bandit import Parameters, compare
 
 UCB, PRIVATE = "ucb", "private-ucb, published width, ε = 0.05"
 
@@ -35,7 +35,7 @@ def run_of(errors):
 
 def test_a_summary_is_what_it_says():
     errors = np.array([[0.1, -0.2], [0.3, -0.4], [-0.1, 0.0]])
-    made = bandits_summary.summarise(run_of(errors))
+    made = summary.summarise(run_of(errors))
     assert made.mean_absolute_bias == pytest.approx((0.1 + 0.2) / 2)
     assert made.largest_bias == pytest.approx(-0.2)
     # each replicate's mean over arms, with the signs of the biases, has the mean above
@@ -49,10 +49,10 @@ def test_a_summary_is_what_it_says():
 
 def test_arms_never_pulled_are_left_out_and_one_replicate_has_no_interval():
     errors = np.array([[0.1, np.nan, np.nan], [0.3, -0.4, np.nan], [-0.1, 0.2, np.nan]])
-    made = bandits_summary.summarise(run_of(errors))
+    made = summary.summarise(run_of(errors))
     assert made.mean_absolute_bias == pytest.approx((0.1 + 0.1) / 2)
     assert made.largest_bias in (pytest.approx(0.1), pytest.approx(-0.1))
-    alone = bandits_summary.summarise(run_of(errors[:1, :1]))
+    alone = summary.summarise(run_of(errors[:1, :1]))
     assert alone.mean_absolute_bias == pytest.approx(0.1)
     assert math.isnan(alone.stderr) and math.isnan(alone.luck) and math.isnan(alone.regret_stderr)
     assert not alone.clear
@@ -62,7 +62,7 @@ def test_luck_and_clear_are_right_where_no_arm_has_a_bias():
     """400 unbiased runs. Luck: error of the mean 1%, so 5% fails in 1 of 10^6. Clear: 20 +- 4.4 of 400 runs
     are expected, and more than 45 or fewer than 3 in 1 of 10^5."""
     rng = np.random.default_rng(1)
-    made = [bandits_summary.summarise(run_of(rng.normal(0.0, 0.1, (200, 10)))) for _ in range(400)]
+    made = [summary.summarise(run_of(rng.normal(0.0, 0.1, (200, 10)))) for _ in range(400)]
     seen = np.mean([one.mean_absolute_bias for one in made])
     assert seen == pytest.approx(np.mean([one.luck for one in made]), rel=0.05)
     assert 3 <= sum(one.clear for one in made) <= 45
@@ -75,15 +75,15 @@ def test_the_standard_error_of_the_mean_absolute_bias_is_its_spread():
     bias = np.array([0.2, -0.2, 0.2, -0.1])
     common = rng.normal(0.0, 0.1, (300, 100, 1))  # the arms of a replicate are dependent
     errors = bias + common * [1, -1, 0.5, 0] + rng.normal(0.0, 0.1, (300, 100, 4))
-    made = [bandits_summary.summarise(run_of(one)) for one in errors]
+    made = [summary.summarise(run_of(one)) for one in errors]
     spread = np.std([one.mean_absolute_bias for one in made])
     assert np.mean([one.stderr for one in made]) == pytest.approx(spread, rel=0.2)
 
 
 def test_an_arm_without_variance_does_not_decide():
     errors = np.column_stack([np.zeros(50), np.random.default_rng(0).normal(0.5, 0.1, 50)])
-    assert bandits_summary.summarise(run_of(errors)).clear
-    assert not bandits_summary.summarise(run_of(errors[:, :1])).clear
+    assert summary.summarise(run_of(errors)).clear
+    assert not summary.summarise(run_of(errors[:, :1])).clear
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from equinoise import efb
-from equinoise.experiments.efb import Parameters, compare, prepare
+from equinoise.experiments.commands.efb import Parameters, compare, prepare
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from equinoise.experiments.nvo import Parameters, baselines, prepare, release, solve
+from equinoise.experiments.commands.nvo import Parameters, baselines, prepare, release, solve
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.report import release_figures
 

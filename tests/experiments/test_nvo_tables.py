@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equinoise.experiments.nvo_regression import PUBLISHED, regression
-from equinoise.experiments.nvo_tables import MECHANISMS, QUICK, compute, published
+from equinoise.experiments.nvo.regression import PUBLISHED, regression
+from equinoise.experiments.nvo.tables import MECHANISMS, QUICK, compute, published
 from equinoise.nvo import Histogram
 
 SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[3] / "shared")

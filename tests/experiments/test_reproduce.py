@@ -18,26 +18,24 @@ import pandas as pd
 import pytest
 
 from equinoise import efb, games, inference
-from equinoise.experiments import (
-    nvo_tables,
-    reproduce,
-    reproduce_bias,
-    reproduce_bias_tests,
-    reproduce_efb,
-    reproduce_efb_growth,
-    reproduce_efb_views,
-    reproduce_nvo,
-    reproduce_nvo_pairs,
-    reproduce_nvo_views,
-)
-from equinoise.experiments.bandits_bias import experiment_1, experiment_2
-from equinoise.experiments.bandits_correction import correction
-from equinoise.experiments.bandits_frontier import frontier
-from equinoise.experiments.bandits_regression import experiment_3
-from equinoise.experiments.bandits_selection import selection
-from equinoise.experiments.reproduce_efb_growth import Growth
-from equinoise.experiments.reproduce_efb_views import Study
-from equinoise.experiments.reproduce_steps import Settings, Step, spread
+from equinoise.experiments import plan as reproduce
+from equinoise.experiments.bias import exhibits as reproduce_bias
+from equinoise.experiments.bias import exhibits_tests as reproduce_bias_tests
+from equinoise.experiments.bias.bias import experiment_1, experiment_2
+from equinoise.experiments.bias.correction import correction
+from equinoise.experiments.bias.frontier import frontier
+from equinoise.experiments.bias.regression import experiment_3
+from equinoise.experiments.bias.selection import selection
+from equinoise.experiments.efb import exhibits as reproduce_efb
+from equinoise.experiments.efb import growth as reproduce_efb_growth
+from equinoise.experiments.efb import views as reproduce_efb_views
+from equinoise.experiments.efb.growth import Growth
+from equinoise.experiments.efb.views import Study
+from equinoise.experiments.nvo import exhibits as reproduce_nvo
+from equinoise.experiments.nvo import exhibits_pairs as reproduce_nvo_pairs
+from equinoise.experiments.nvo import tables as nvo_tables
+from equinoise.experiments.nvo import views as reproduce_nvo_views
+from equinoise.experiments.steps import Settings, Step, spread
 from equinoise.nvo import Histogram
 from equinoise.report.exhibit import Exhibit, Table
 

@@ -21,7 +21,7 @@ from equinoise.games import (
     uniform_value,
 )
 from equinoise.games.catalog import from_words
-from equinoise.games.walk import CHANCE, TERMINAL, walk
+from equinoise.games.walk.walk import CHANCE, TERMINAL, walk
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="ten million steps of plain Python")
 

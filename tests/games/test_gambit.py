@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equinoise.games import load
-from equinoise.games._efg_grammar import LARGEST, number
-from equinoise.games.gambit import parse_efg, read_efg
-from equinoise.games.walk import CHANCE, TERMINAL, walk
+from equinoise.games.efg.grammar import LARGEST, number
+from equinoise.games.efg.reader import parse_efg, read_efg
+from equinoise.games.walk.walk import CHANCE, TERMINAL, walk
 
 # ----------------------------------------------------------------------------------------------------------
 # The files of the shared folder

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equinoise.games.gambit import parse_efg, read_efg
-from equinoise.games.walk import CHANCE, TERMINAL, walk
+from equinoise.games.efg.reader import parse_efg, read_efg
+from equinoise.games.walk.walk import CHANCE, TERMINAL, walk
 
 seeds = st.integers(0, 2**32 - 1)
 SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[3] / "shared")

@@ -269,7 +269,7 @@ def test_the_same_tree_by_either_protocol():
         n_players=2,
         player_labels=("0", "1"),
     )
-    from equinoise.games.walk import walk
+    from equinoise.games.walk.walk import walk
 
     (tree, environment), (other, its) = walk(source), walk(slow)
     assert tree.same_as(other)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from equinoise.games.walk import walk
+from equinoise.games.walk.walk import walk
 from naive import ListedGame, chance, end, move
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.optimize import minimize_scalar
 
 from equinoise._random import stream_key
-from equinoise.mechanisms import _counter_kernels as kernels
+from equinoise.mechanisms import kernels
 
 COMPILED = not numba.config.DISABLE_JIT
 LEVELS = [math.log(2.0), 0.8, 1.0, 3.0, 10.0, 28.0, 600.0]  # ln(2/delta)

@@ -11,7 +11,7 @@ from scipy import stats
 from tests.mechanisms import private_sums
 
 from equinoise.mechanisms import BinaryCounter, HybridCounter, VectorCounter
-from equinoise.mechanisms._counter_base import slot_of
+from equinoise.mechanisms.counter_base import slot_of
 
 EPSILON = 0.7
 SENSITIVITY = 2.0

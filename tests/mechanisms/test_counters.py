@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equinoise._random import stream_key
-from equinoise.mechanisms import BinaryCounter, HybridCounter, VectorCounter, _counter_base, _counter_kernels
-from equinoise.mechanisms._counter_base import part_of, slot_of
+from equinoise.mechanisms import BinaryCounter, HybridCounter, VectorCounter, counter_base, kernels
+from equinoise.mechanisms.counter_base import part_of, slot_of
 
 MAKERS = {
     "binary": lambda seed=4: BinaryCounter(1.5, 40, 2.0, seed, low=-1.0),
@@ -42,7 +42,7 @@ def spied(monkeypatch):
         given.append((np.array(values), sensitivity, epsilon))
         return np.array(values, dtype=np.float64)
 
-    monkeypatch.setattr(_counter_base, "secure_laplace", secure)
+    monkeypatch.setattr(counter_base, "secure_laplace", secure)
     return given
 
 
@@ -72,14 +72,14 @@ def test_kernels_and_objects_agree(name):
     """The kernel form keeps noise alone and the true sum apart; same draws, same outputs."""
     counter, key = MAKERS[name](), stream_key(4)
     d = 2 if name == "vector" else 1
-    total = _counter_kernels.hybrid_total if name == "hybrid" else _counter_kernels.prefix_total
+    total = kernels.hybrid_total if name == "hybrid" else kernels.prefix_total
     slots, noise, true = 50, np.empty(d), np.zeros(d)
     totals, rng = np.zeros(d * slots), np.random.default_rng(0)
     for n, out in enumerate(run(name, MAKERS[name](), 40), 1):
-        scale = 2.0 / 1.5 * (_counter_kernels.hybrid_scale(n) if name == "hybrid" else 6)
+        scale = 2.0 / 1.5 * (kernels.hybrid_scale(n) if name == "hybrid" else 6)
         assert counter.node_scale(n) == pytest.approx(scale, rel=1e-10)
         true += item(name, rng)
-        _counter_kernels.fill_node_noise(key, n, scale, noise)
+        kernels.fill_node_noise(key, n, scale, noise)
         expected = [true[i] + total(totals, i * slots, n, noise[i]) for i in range(d)]
         assert np.reshape(out, -1) == pytest.approx(expected, rel=1e-6 if name == "hybrid" else 1e-10)
 
@@ -87,11 +87,11 @@ def test_kernels_and_objects_agree(name):
 def test_parents_and_parts_are_the_kernels():
     one, two = BinaryCounter(1.0, 1100, seed=1), HybridCounter(1.0, seed=1)
     for n in range(1, 1100):
-        assert one._parent(n) == _counter_kernels.binary_parent(n)
-        assert two._parent(n) == _counter_kernels.hybrid_parent(n)
-        assert two._parts(n) == _counter_kernels.hybrid_scale(n)
-        assert slot_of(n) == _counter_kernels.slot(n)
-    assert slot_of(0) == _counter_kernels.slot(0) == 0
+        assert one._parent(n) == kernels.binary_parent(n)
+        assert two._parent(n) == kernels.hybrid_parent(n)
+        assert two._parts(n) == kernels.hybrid_scale(n)
+        assert slot_of(n) == kernels.slot(n)
+    assert slot_of(0) == kernels.slot(0) == 0
 
 
 def test_seeds():
@@ -108,7 +108,7 @@ def test_noise_sd_and_width():
         k, others = n.bit_length() - 1, n.bit_count() - 1
         variance = (k + 1) * 2 * 1.0**2 + others * 2 * (2 * k / 2.0) ** 2
         assert counter.noise_sd == pytest.approx(math.sqrt(variance))
-        assert counter.width(0.01) == _counter_kernels.hybrid_width(n, 0.5, 0.01)
+        assert counter.width(0.01) == kernels.hybrid_width(n, 0.5, 0.01)
         assert counter.width(1e-9) > counter.width(0.01) > counter.noise_sd
     vector, binary = VectorCounter(2.0, 7, 4, seed=1), BinaryCounter(2.0, 7, seed=1)
     assert binary.width(0.1) == 0.0
@@ -117,7 +117,7 @@ def test_noise_sd_and_width():
         binary.add(0)
     assert vector.width(0.4) == pytest.approx(binary.width(0.1), rel=1e-10)  # a quarter of it each
     assert vector.noise_sd == pytest.approx(math.sqrt(3 * 2 * 1.5**2), rel=1e-10)
-    assert binary.width(0.1) == pytest.approx(_counter_kernels.tail_width(3.0, 1.5, 0.1))
+    assert binary.width(0.1) == pytest.approx(kernels.tail_width(3.0, 1.5, 0.1))
 
 
 # ----------------------------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ import pandas as pd
 import pytest
 from tests import naive_nvo as naive
 
-from equinoise.nvo import Histogram, NoiseGame, _response, dynamics
-from equinoise.nvo import _response_state as _state
+from equinoise.nvo import Histogram, NoiseGame
+from equinoise.nvo.search import dynamics
+from equinoise.nvo.search.kernels import response
+from equinoise.nvo.search.kernels import response_state as _state
 
 SHARED = Path(os.environ.get("EQUINOISE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 HEIGHTS = SHARED / "data" / "nba_height_weight.csv"
@@ -66,10 +68,10 @@ class Play:
         self.turns = np.asarray(bins) * self.width + np.asarray(options)
         self.sizes = np.ones(len(self.turns), dtype=np.int64)
         np.add.at(self.state.types[_state.COUNT], self.turns, 1)
-        _response.begin(self.setup, self.state)
+        response.begin(self.setup, self.state)
 
     def play(self, first, last):
-        return _response.take_turns(self.setup, self.state, self.turns, self.sizes, first, last)
+        return response.take_turns(self.setup, self.state, self.turns, self.sizes, first, last)
 
     @property
     def counts(self):
@@ -216,7 +218,7 @@ def test_random_starts_are_uniform():
     """Six standard errors of a multinomial count."""
     counts = np.array([40_000, 0, 20_000])
     out = np.zeros(3 * 8, dtype=np.int64)
-    _response.draw_types(np.array([1, 2], dtype=np.uint64), 0, 8, 3, counts, out)
+    response.draw_types(np.array([1, 2], dtype=np.uint64), 0, 8, 3, counts, out)
     drawn = out.reshape(3, 8)
     assert (drawn.sum(axis=1) == counts).all() and not drawn[:, 3:].any()
     for k in (0, 2):
@@ -227,7 +229,7 @@ def test_orders_are_uniform():
     seen = {}
     for nth in range(6000):
         turns, sizes = np.arange(3), np.arange(3) + 10
-        _response.shuffle(np.array([5, 6], dtype=np.uint64), 0, nth, turns, sizes)
+        response.shuffle(np.array([5, 6], dtype=np.uint64), 0, nth, turns, sizes)
         assert (sizes == turns + 10).all()
         seen[tuple(turns.tolist())] = seen.get(tuple(turns.tolist()), 0) + 1
     assert len(seen) == 6

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equinoise.nvo import Histogram, NoiseGame, composition
-from equinoise.nvo.budget import epsilon_for_total
-from equinoise.nvo.composition import compose
+from equinoise.nvo import Histogram, NoiseGame
+from equinoise.nvo.release import composition
+from equinoise.nvo.release.budget import epsilon_for_total
+from equinoise.nvo.release.composition import compose
 
 
 def profile_of(values, bins, epsilon, scales, choice):

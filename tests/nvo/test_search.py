@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 from tests import naive_profiles as naive
 
 from equinoise._random import stream_key
-from equinoise.nvo import _anneal_kernels, _evaluation_kernels, _search_kernels, enumeration, search
-from equinoise.nvo import _enumeration_kernels as kernels
-from equinoise.nvo._ratios import ratio_limits
-from equinoise.nvo._table import Table
-from equinoise.nvo.bound import lower_bound
-from equinoise.nvo.search import Found, anneal, exhaustive, genetic
+from equinoise.nvo.bound.lower import lower_bound
+from equinoise.nvo.kernels import evaluation
+from equinoise.nvo.ratios import ratio_limits
+from equinoise.nvo.search import enumeration, local
+from equinoise.nvo.search.kernels import anneal as _anneal_kernels
+from equinoise.nvo.search.kernels import enumeration as kernels
+from equinoise.nvo.search.kernels import transfers
+from equinoise.nvo.search.local import Found, anneal, exhaustive, genetic
+from equinoise.nvo.search.table import Table
 
 COMPILED = not numba.config.DISABLE_JIT
 STEPS = 10_000 if COMPILED else 60
@@ -186,14 +189,14 @@ def test_transfers_are_judged_as_from_scratch(seed, epsilon):
     for _ in range(30):
         move = a_move(rng, state, n_scales)
         after = state.counts.copy()
-        _search_kernels._shift(after, *move)
+        transfers._shift(after, *move)
         if (after < 0).any():
             continue
-        verdict = _search_kernels.allowed(game, state, *move)
+        verdict = transfers.allowed(game, state, *move)
         satisfied, kl = table.evaluate(after)
         assert verdict == (satisfied == game.n)
-        assert _evaluation_kernels.divergence(game, state.trial, state.work) == pytest.approx(kl, abs=1e-9)
-        _search_kernels.accept(game, state, *move)
+        assert evaluation.divergence(game, state.trial, state.work) == pytest.approx(kl, abs=1e-9)
+        transfers.accept(game, state, *move)
         assert state.counts.tolist() == after.tolist()
         same_state(state, table.state(after))
 
@@ -218,7 +221,7 @@ def test_two_equal_kernels_at_the_edge_of_a_limit():
     for off in (-8e-12, 8e-12):
         table = Table(masses, [1, 1, 1, 1], math.log(1.5) + off)
         state = table.state(np.array([0, 1, 1, 0, 1, 0, 1, 0]))
-        verdict = _search_kernels.allowed(table.game, state, 1, 1, 0, 0, 0, 0)
+        verdict = transfers.allowed(table.game, state, 1, 1, 0, 0, 0, 0)
         assert verdict == (off > 0)
         assert verdict == (table.evaluate(np.array([1, 0] * 4))[0] == 4)
 
@@ -232,8 +235,8 @@ def test_a_long_walk_does_not_drift():
         f = 2 * (step % 3)
         f += int(state.counts[f] == 0)
         move = int(state.counts[f]), f, f ^ 1, 0, f ^ 1, f ^ 1
-        _search_kernels.allowed(table.game, state, *move)
-        _search_kernels.accept(table.game, state, *move)
+        transfers.allowed(table.game, state, *move)
+        transfers.accept(table.game, state, *move)
         fresh = table.state(state.counts)
         np.testing.assert_allclose(state.mass, fresh.mass, rtol=1e-6, atol=1e-11 * state.peak.max())
         assert (state.mass >= 1e-5 * state.peak).all()
@@ -250,14 +253,14 @@ def test_excess_is_zero_iff_the_upper_limit_holds(seed):
     )
     for _ in range(20):
         move = a_move(rng, state, n_scales)
-        _search_kernels.excess(table.game, state, *move)
-        total = _search_kernels.excess(table.game, state, *move)
+        transfers.excess(table.game, state, *move)
+        total = transfers.excess(table.game, state, *move)
         after = state.counts.copy()
-        _search_kernels._shift(after, *move)
+        transfers._shift(after, *move)
         used = table.game.kernel[after > 0]
         ratio = used.max(axis=0) / (table.game.high * (after @ table.game.kernel))
         assert total == pytest.approx(np.maximum(1 - 1 / ratio, 0).sum(), abs=1e-6)
-        _search_kernels.accept(table.game, state, *move)
+        transfers.accept(table.game, state, *move)
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -332,7 +335,7 @@ def test_the_same_seed_gives_the_same_bits(monkeypatch):
     masses, counts, epsilon = a_game(7, max_bins=6, max_players=40)
     runs = {}
     for piece in (20_000, 7):
-        monkeypatch.setattr(search, "_PIECE", piece)
+        monkeypatch.setattr(local, "_PIECE", piece)
         for seed, replicate in ((0, 0), (0, 1), (1, 0)):
             found = anneal(masses, counts, epsilon, seed=seed, replicate=replicate, steps=40)
             runs.setdefault((seed, replicate), []).append(found.counts.tolist())
@@ -436,9 +439,7 @@ def test_alone_in_a_far_bin_is_told_for_sure_at_any_epsilon():
             after = own.ravel().copy()
             after[f] -= 1
             after[f ^ 1] += 1
-            verdict = _search_kernels.allowed(
-                table.game, state, 1, int(f), int(f) ^ 1, 0, int(f) ^ 1, int(f) ^ 1
-            )
+            verdict = transfers.allowed(table.game, state, 1, int(f), int(f) ^ 1, 0, int(f) ^ 1, int(f) ^ 1)
             assert verdict == (naive.n_satisfied(masses, after.reshape(3, 2), 700.0) == 5)
         differ.add(truth == 5)
     assert differ == {False, True}

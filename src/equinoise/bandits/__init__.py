@@ -10,16 +10,17 @@ What is only for live experiments, contexts or given rewards is loaded when firs
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from equinoise.bandits.policies import POLICIES, Policy
-from equinoise.bandits.run import BanditRun
+from equinoise._lazy import attach
+from equinoise.bandits.policies.registry import POLICIES, Policy
+from equinoise.bandits.replay.tableau import History, Replay, interact, replay
+from equinoise.bandits.result import BanditRun
 from equinoise.bandits.simulate import simulate
 
 if TYPE_CHECKING:
-    from equinoise.bandits import linear, tableau
-    from equinoise.bandits.live import (
+    from equinoise.bandits import linear
+    from equinoise.bandits.live.classes import (
         DPKLUCB,
         UCB,
         UCB1,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
         PrivateUCB,
         Ticket,
     )
-    from equinoise.bandits.tableau import History, Replay, interact, replay
+    from equinoise.bandits.replay import tableau
 
 __all__ = [
     "DPKLUCB",
@@ -52,18 +53,9 @@ __all__ = [
     "tableau",
 ]
 
-_LIVE = {"Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket", "UCB", "UCB1"}
-_GIVEN = {"History", "Replay", "interact", "replay"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("linear", "tableau"):
-        return importlib.import_module(f"equinoise.bandits.{name}")
-    for names, module in ((_LIVE, "live"), (_GIVEN, "tableau")):
-        if name in names:
-            return getattr(importlib.import_module(f"equinoise.bandits.{module}"), name)
-    raise AttributeError(f"module 'equinoise.bandits' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+_HOMES = {
+    "": ("linear",),
+    "live": ("Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket", "UCB", "UCB1"),
+    "replay.tableau": ("tableau",),
+}
+__getattr__, __dir__ = attach(__name__, _HOMES)

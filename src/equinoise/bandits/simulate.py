@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, _results, replicates
-from equinoise.bandits.policies import POLICIES, Policy
-from equinoise.bandits.run import BanditRun
+from equinoise.bandits.policies.registry import POLICIES, Policy
+from equinoise.bandits.result import BanditRun
 
 __all__ = ["simulate"]
 
@@ -150,7 +150,7 @@ def simulate(
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
     _results.check_memory(n, 2 * n_arms + len(checkpoints))
     from equinoise._random import stream_key
-    from equinoise.bandits import _luck
+    from equinoise.bandits import rewards
 
     tables = spec.make_tables(n_arms, rounds, budget, rounds if n >= _WORTH_TABLES else 0, chosen)
     task = _Task(
@@ -160,7 +160,7 @@ def simulate(
         budget,
         chosen,
         tables,
-        _luck.BERNOULLI if kind == "bernoulli" else _luck.GAUSSIAN,
+        rewards.BERNOULLI if kind == "bernoulli" else rewards.GAUSSIAN,
         spread,
         order == "random",
         checkpoints,
@@ -255,15 +255,15 @@ def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
 
 def _run_lanes(task: _Task, first: int, end: int, results: Mapping[str, NDArray[Any]]) -> None:
     """Run the replicates first..end-1 side by side, and write their rows of the results."""
-    from equinoise.bandits import _luck
+    from equinoise.bandits import rewards
 
     spec, n = POLICIES[task.policy], end - first
     lanes = n
     if spec.lockstep and n > _VECTOR // 2:  # a vector that is not full costs as much: its rest is thrown away
         lanes = -(-n // _VECTOR) * _VECTOR
     mean = _lane_means(task.true_means, first, end, lanes)
-    luck = _luck.make_luck(mean, _CHUNK, task.kind, noise=spec.needs_noise, ties=task.random_ties)
-    streams = _luck.make_streams(task.key, first, lanes)
+    luck = rewards.make_luck(mean, _CHUNK, task.kind, noise=spec.needs_noise, ties=task.random_ties)
+    streams = rewards.make_streams(task.key, first, lanes)
     state = spec.make_state(
         len(mean),
         lanes,

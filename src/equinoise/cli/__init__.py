@@ -15,7 +15,7 @@ import typer
 
 import equinoise
 from equinoise.cli import bandit, efb, games, nvo, reproduce
-from equinoise.cli._terminal import WrongUse, say
+from equinoise.cli.common import WrongUse, say
 
 __all__ = ["app", "main"]
 

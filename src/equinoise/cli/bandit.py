@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equinoise.cli._terminal import console, refusing, working
+from equinoise.cli.common import console, refusing, working
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from equinoise.experiments.bandits import Comparison
+    from equinoise.experiments.commands.bandit import Comparison
 
 __all__ = ["command"]
 
@@ -74,12 +74,12 @@ def command(
     from concurrent.futures import ThreadPoolExecutor
 
     from equinoise import _checks, _files
-    from equinoise.experiments import bandits
+    from equinoise.experiments.commands import bandit
 
     with refusing(_OPTIONS):
         folder = _files.writable_folder("out", out)
         threads = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
-        parameters = bandits.Parameters(
+        parameters = bandit.Parameters(
             policy=policy,
             means=_means(means),
             horizon=horizon,
@@ -94,7 +94,7 @@ def command(
         )
     with ExitStack() as stack:
         pool = None if threads is None else stack.enter_context(ThreadPoolExecutor(threads))
-        made = bandits.compare(parameters, executor=pool, progress=True)
+        made = bandit.compare(parameters, executor=pool, progress=True)
     if not as_json:
         _show(made)  # before the figures, which take longer than a small comparison
     with working("drawing"):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equinoise.cli._terminal import console, refusing, working
+from equinoise.cli.common import console, refusing, working
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from equinoise.experiments.efb import Comparison
+    from equinoise.experiments.commands.efb import Comparison
 
 __all__ = ["command"]
 
@@ -68,7 +68,7 @@ def command(
     from concurrent.futures import ThreadPoolExecutor
 
     from equinoise import _checks, _files
-    from equinoise.experiments import efb
+    from equinoise.experiments.commands import efb
 
     with refusing(_OPTIONS):
         folder = _files.writable_folder("out", out)

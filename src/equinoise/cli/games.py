@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equinoise.cli._terminal import console
+from equinoise.cli.common import console
 
 if TYPE_CHECKING:
     from rich.table import Table

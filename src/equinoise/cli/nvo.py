@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equinoise.cli._nvo_words import reason, show
-from equinoise.cli._terminal import refusing, say, working
+from equinoise.cli.common import refusing, say, working
+from equinoise.cli.nvo_words import reason, show
 
 if TYPE_CHECKING:
-    from equinoise.experiments.nvo_release import Release
+    from equinoise.experiments.commands.release import Release
 
 __all__ = ["command"]
 
@@ -83,7 +83,7 @@ def command(
     from concurrent.futures import ThreadPoolExecutor
 
     from equinoise import _checks, _files
-    from equinoise.experiments import nvo
+    from equinoise.experiments.commands import nvo
 
     with refusing(_OPTIONS), _in_options():
         folder = _files.writable_folder("out", out)
@@ -149,7 +149,7 @@ def _in_options() -> Iterator[None]:
 
 def _release_in(folder: Path, file: Path) -> list[Path]:
     """Return the files of an earlier release in a folder; FILE must not be one of them."""
-    from equinoise.experiments.nvo_release import FILES
+    from equinoise.experiments.commands.release import FILES
 
     paths = [folder / name for name in FILES]
     if any(path.exists() and path.samefile(file) for path in paths):

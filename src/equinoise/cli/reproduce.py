@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equinoise.cli._terminal import console, refusing, say
+from equinoise.cli.common import console, refusing, say
 
 if TYPE_CHECKING:
-    from equinoise.experiments.reproduce import Report, Step
+    from equinoise.experiments.plan import Report, Step
 
 __all__ = ["command"]
 
@@ -55,18 +55,18 @@ def command(
     from concurrent.futures import ThreadPoolExecutor
 
     from equinoise import _checks, _files
-    from equinoise.experiments import reproduce
+    from equinoise.experiments import plan
 
     with refusing(_OPTIONS):
         folder = _files.writable_folder("out", out)
         threads = _processors() if jobs is None else _checks.integer("jobs", jobs, minimum=1)
-        settings = reproduce.Settings(scale, seed, None if csv is None else str(csv), column, target)
-        report = reproduce.plan(which, settings)
+        settings = plan.Settings(scale, seed, None if csv is None else str(csv), column, target)
+        report = plan.plan(which, settings)
     if csv is not None:
         say("warning: the report shows the data of --csv and the noise scales, which a release keeps secret")
     try:
         with ThreadPoolExecutor(threads) as pool, _bars(report.steps) as watch:
-            for done in reproduce.perform(report, folder, executor=pool, watch=watch):
+            for done in plan.perform(report, folder, executor=pool, watch=watch):
                 report = done
     except KeyboardInterrupt:
         if settings.full:

@@ -4,10 +4,10 @@
 exploration and proven regret; ``Server``, ``User`` and ``play`` run the same protocol one trial at a time.
 """
 
-from equinoise.efb.messages import Report, Strategy
-from equinoise.efb.server import Server
+from equinoise.efb.protocol.messages import Report, Strategy
+from equinoise.efb.protocol.server import Server
+from equinoise.efb.protocol.user import User, play
 from equinoise.efb.simulate import EfbRun, simulate
 from equinoise.efb.tuning import Tuning, tune
-from equinoise.efb.user import User, play
 
 __all__ = ["EfbRun", "Report", "Server", "Strategy", "Tuning", "User", "play", "simulate", "tune"]

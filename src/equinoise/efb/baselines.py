@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise.efb import _setup
+from equinoise.efb.kernels import setup
 from equinoise.efb.tuning import Tuning, noise_scale, tuned
 from equinoise.games import Environment, GameTree, Schedule
 
@@ -50,16 +50,16 @@ def make_learner(name: str, tree: GameTree, horizon: int, epsilon: float, tuning
 
 def first_policy(tree: GameTree) -> NDArray[np.float64]:
     """Return pi_1(a | s) = N(a)/N(s), float64[A]: the uniform distribution over reduced strategies."""
-    from equinoise.games import _kernels
+    from equinoise.games import kernels
 
-    policy = _kernels.log_strategies(tree.action_ptr, tree.infoset_ptr)
-    _setup.first_policy(tree.action_ptr, policy)
+    policy = kernels.log_strategies(tree.action_ptr, tree.infoset_ptr)
+    setup.first_policy(tree.action_ptr, policy)
     return policy
 
 
 def _uniform(tree: GameTree) -> NDArray[np.float64]:
     policy = np.empty(tree.n_actions)
-    _setup.uniform_policy(tree.action_ptr, policy)
+    setup.uniform_policy(tree.action_ptr, policy)
     return policy
 
 
@@ -77,7 +77,7 @@ def _ixomd_tuning(tree: GameTree, horizon: int) -> Tuning:
     """
     widest = tree.max_actions
     rate = math.sqrt(math.log(widest) / (widest * horizon))
-    divergence = _setup.log_widths(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets))
+    divergence = setup.log_widths(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets))
     slope = rate * tree.n_actions
     bound = divergence / rate + slope * horizon if rate > 0.0 else 0.0
     exploration = np.full(tree.n_actions, rate / 2.0)

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
-from equinoise.efb import _kernels, _state, _weights, baselines
+from equinoise.efb import baselines, state
+from equinoise.efb.kernels import trial
+from equinoise.efb.kernels import weights as _weights
 from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_tuning
 from equinoise.games import Environment, GameTree, Policy, Schedule
 
@@ -93,8 +95,8 @@ class _Task(NamedTuple):
     """All that a block of replicates needs, picklable."""
 
     tree: GameTree
-    plan: _kernels.Plan
-    chances: tuple[_kernels.Chance, ...]
+    plan: trial.Plan
+    chances: tuple[trial.Chance, ...]
     segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
     learner: baselines.Learner
     key: NDArray[np.uint64]
@@ -229,12 +231,12 @@ def _task(
     entries = (
         environment.entries if isinstance(environment, Schedule) else [(environment, int(checkpoints[-1]))]
     )
-    chances: dict[int, tuple[int, _kernels.Chance]] = {}
+    chances: dict[int, tuple[int, trial.Chance]] = {}
     segments = []
     start, next_one = 0, 0
     for part, lasts in entries:
         if id(part) not in chances:
-            chances[id(part)] = len(chances), _state.make_chance(part)
+            chances[id(part)] = len(chances), state.make_chance(part)
         end = start + lasts
         while start < end and next_one < len(checkpoints):
             stop = min(end, int(checkpoints[next_one]))
@@ -242,22 +244,22 @@ def _task(
             segments.append((chances[id(part)][0], start, stop, reached))
             next_one += reached >= 0
             start = stop
-    plan = _state.make_plan(tree, learner.tuning.exploration)
+    plan = state.make_plan(tree, learner.tuning.exploration)
     made = tuple(chance for _, chance in chances.values())
     return _Task(tree, plan, made, tuple(segments), learner, key, len(checkpoints))
 
 
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float64]]:
     """Run the replicates start..stop-1; this is what executors are given."""
-    plan = _state.sealed(task.plan)
+    plan = state.sealed(task.plan)
     for chance in task.chances:
-        _state.sealed(chance)
-    visits = _state.make_visits(task.tree)
+        state.sealed(chance)
+    visits = state.make_visits(task.tree)
     shape = (stop - start, task.n_checkpoints)
     expected, observed = np.empty(shape), np.empty(shape)
     policy = np.empty((stop - start, task.tree.n_actions))
     for i in range(stop - start):
-        weights = _state.make_weights(task.tree, task.learner.first_policy)
+        weights = state.make_weights(task.tree, task.learner.first_policy)
         totals = np.zeros(2)
         for which, first, end, checkpoint in task.segments:
             totals += _run_segment(task, plan, weights, visits, which, start + i, first, end)
@@ -269,9 +271,9 @@ def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float
 
 def _run_segment(
     task: _Task,
-    plan: _kernels.Plan,
+    plan: trial.Plan,
     weights: _weights.Weights,
-    visits: _kernels.Visits,
+    visits: trial.Visits,
     which: int,
     replicate: int,
     first: int,
@@ -283,7 +285,7 @@ def _run_segment(
     totals = np.zeros(2)
     for start in range(first, end, piece):
         stop = min(start + piece, end)
-        totals += _kernels.run_trials(
+        totals += trial.run_trials(
             plan, weights, visits, task.chances[which], task.key, replicate, start, stop, rate, scale
         )
         replicates.tick(stop - start)
@@ -296,7 +298,7 @@ def _best_fixed(
     """Return the cumulative loss of the best fixed strategy at every checkpoint, float64[C]."""
     if isinstance(environment, Environment):
         return np.multiply(checkpoints, environment.best_response()[0])
-    from equinoise.games._kernels import best_response_value
+    from equinoise.games.kernels import best_response_value
 
     return np.array(
         [

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.efb import _setup
+from equinoise.efb.kernels import setup
 from equinoise.games import GameTree
 
 __all__ = ["MAX_HORIZON", "RULES", "Tuning", "checked_tuning", "noise_scale", "tune"]
@@ -164,7 +164,7 @@ def checked_tuning(tree: GameTree, tuning: object, horizon: int, epsilon: float)
 def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:
     """Tune for Laplace noise of any scale b on each reported value (the checked part of :func:`tune`)."""
     of_infoset, exploration = np.empty(tree.n_infosets), np.empty(tree.n_actions)
-    _setup.action_shares(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rule == "sharp")
+    setup.action_shares(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rule == "sharp")
     start_cost, n = tree.log_n_strategies, float(tree.n_actions)
     if rule == "paper":
         beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
@@ -177,7 +177,7 @@ def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str)
         exploration.fill(rate / 2.0)
         slope += rate / 2.0 * n
     else:
-        _setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
+        setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
     exploration.flags.writeable = False
     offset = 1.0 if rule == "paper" else 0.0
     bound = math.sqrt(n * horizon * start_cost * constant) + slope * horizon + offset

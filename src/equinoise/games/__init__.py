@@ -20,13 +20,14 @@ GameTree(7 infosets, 13 actions, 18 leaves)
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from equinoise._lazy import attach
 
 if TYPE_CHECKING:
     from equinoise.games.catalog import bandit, complete
+    from equinoise.games.efg.reader import read_efg
     from equinoise.games.environment import Environment
-    from equinoise.games.gambit import read_efg
     from equinoise.games.loading import load
     from equinoise.games.nested import from_nested
     from equinoise.games.poker import kuhn_poker, leduc_poker
@@ -56,7 +57,7 @@ __all__ = [
 _HOMES = {
     "catalog": ("bandit", "complete"),
     "environment": ("Environment",),
-    "gambit": ("read_efg",),
+    "efg": ("read_efg",),
     "loading": ("load",),
     "nested": ("from_nested",),
     "policy": ("Policy", "realization_plan"),
@@ -65,16 +66,4 @@ _HOMES = {
     "tree": ("GameTree",),
     "values": ("best_response_value", "policy_value", "uniform_value"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = attach(__name__, _HOMES)

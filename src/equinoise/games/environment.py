@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.games import _kernels
+from equinoise.games import kernels
 from equinoise.games.tree import GameTree, keep, seal
 
 __all__ = ["Environment", "check_policy"]
@@ -42,7 +42,7 @@ def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> NDA
     """
     _is_tree("tree", tree)
     checked = _checks.array(name, policy, np.float64, (tree.n_actions,), low=0.0)
-    infoset, total = _kernels.infoset_sum(tree.action_ptr, checked)
+    infoset, total = kernels.infoset_sum(tree.action_ptr, checked)
     if not abs(total - 1.0) <= _POLICY_TOLERANCE:
         raise ValueError(f"{name} must add up to 1 over every infoset, got {total} at infoset {infoset}")
     return checked
@@ -105,7 +105,7 @@ class Environment:
             object.__setattr__(self, name, keep(checked, given))
         if self.infoset_prob[0] != 1.0:
             raise ValueError(f"infoset_prob must be 1 at the root, got {self.infoset_prob[0]} at index 0")
-        worst, total = _kernels.child_sums(
+        worst, total = kernels.child_sums(
             self.tree.infoset_ptr, self.tree.leaf_ptr, self.infoset_prob, self.leaf_prob
         )
         if abs(total - 1.0) > _SUM_TOLERANCE:
@@ -130,7 +130,7 @@ class Environment:
         """
         tree = self.tree
         return seal(
-            _kernels.action_loss(
+            kernels.action_loss(
                 tree.action_ptr,
                 tree.infoset_ptr,
                 tree.leaf_ptr,
@@ -147,7 +147,7 @@ class Environment:
         The first child with ``u < cumulative`` is a draw from them, for a uniform u in (0, 1); it exists for
         every such u and never has probability zero.
         """
-        infosets, leaves = _kernels.cumulative(
+        infosets, leaves = kernels.cumulative(
             self.tree.infoset_ptr, self.tree.leaf_ptr, self.infoset_prob, self.leaf_prob
         )
         return seal(infosets), seal(leaves)
@@ -171,7 +171,7 @@ class Environment:
             See :func:`check_policy`.
         """
         checked = check_policy(self.tree, policy)
-        plan = _kernels.realization_plan(self.tree.action_ptr, self.tree.infoset_ptr, checked)
+        plan = kernels.realization_plan(self.tree.action_ptr, self.tree.infoset_ptr, checked)
         return float(np.dot(plan, self.action_loss))
 
     def best_response(self) -> tuple[float, NDArray[np.float64]]:
@@ -183,7 +183,7 @@ class Environment:
         policy : float64[A]
             One at the picked action of every infoset, the first of several best ones; zero elsewhere.
         """
-        loss, policy = _kernels.best_response_value(
+        loss, policy = kernels.best_response_value(
             self.tree.action_ptr, self.tree.infoset_ptr, self.action_loss
         )
         return float(loss), policy

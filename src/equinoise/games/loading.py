@@ -11,7 +11,7 @@ from equinoise.games.catalog import BUILT_IN, from_words
 from equinoise.games.environment import Environment
 from equinoise.games.openspiel import OpenSpielGame, is_game, load_openspiel
 from equinoise.games.tree import GameTree
-from equinoise.games.walk import MAX_HISTORIES, player_number, walk
+from equinoise.games.walk.walk import MAX_HISTORIES, player_number, walk
 
 __all__ = ["load"]
 
@@ -104,7 +104,7 @@ def _gambit(path: Path) -> Any:
     """Read a file of Gambit's."""
     if not path.is_file():
         raise FileNotFoundError(f"game must be an existing .efg file, but there is no file {str(path)!r}")
-    from equinoise.games.gambit import read_efg
+    from equinoise.games.efg.reader import read_efg
 
     return read_efg(path)
 

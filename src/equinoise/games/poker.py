@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from equinoise import _checks
-from equinoise.games.walk import CHANCE, TERMINAL
+from equinoise.games.walk.walk import CHANCE, TERMINAL
 
 __all__ = ["Hand", "KuhnPoker", "LeducPoker", "kuhn_poker", "leduc_poker"]
 

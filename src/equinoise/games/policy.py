@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equinoise.games import _kernels
-from equinoise.games._opponents import distinct_names
+from equinoise.games import kernels
 from equinoise.games.environment import check_policy
 from equinoise.games.tree import GameTree, keep, seal
+from equinoise.games.walk.opponents import distinct_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ def realization_plan(tree: GameTree, policy: ArrayLike) -> NDArray[np.float64]:
     array([0.25 , 0.75 , 0.375, 0.375])
     """
     checked = check_policy(tree, policy)
-    return _kernels.realization_plan(tree.action_ptr, tree.infoset_ptr, checked)
+    return kernels.realization_plan(tree.action_ptr, tree.infoset_ptr, checked)
 
 
 @dataclass(frozen=True, eq=False)

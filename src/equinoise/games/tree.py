@@ -170,9 +170,9 @@ class GameTree:
     @cached_property
     def log_n_strategies(self) -> float:
         """Natural logarithm of the number of reduced strategies, ln S."""
-        from equinoise.games import _kernels
+        from equinoise.games import kernels
 
-        of_action = _kernels.log_strategies(self.action_ptr, self.infoset_ptr)
+        of_action = kernels.log_strategies(self.action_ptr, self.infoset_ptr)
         of_root = of_action[: self.action_ptr[1]]
         largest = of_root.max()
         return float(largest + np.log(np.exp(of_root - largest).sum()))

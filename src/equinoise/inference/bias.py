@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equinoise import _checks
-from equinoise.inference._arguments import Number, Numbers, as_given, counts, positive, together
+from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
 
 __all__ = ["bias_bound"]
 

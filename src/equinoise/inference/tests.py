@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from equinoise import _checks
-from equinoise.inference._arguments import Floats, Number, Numbers, as_given, counts, positive, together
+from equinoise.inference.arguments import Floats, Number, Numbers, as_given, counts, positive, together
 
 __all__ = ["ALTERNATIVES", "binomial_test", "z_test"]
 

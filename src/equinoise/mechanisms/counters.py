@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.mechanisms._counter_base import Counter, Kernel
+from equinoise.mechanisms.counter_base import Counter, Kernel
 
 __all__ = ["BinaryCounter", "HybridCounter", "VectorCounter"]
 
@@ -203,12 +203,12 @@ class HybridCounter(_ScalarCounter):
         return [(n.bit_length(), lone), (max(n.bit_count() - 1, 0), block)]
 
     def _width(self, delta: float) -> float:
-        from equinoise.mechanisms._counter_kernels import hybrid_width
+        from equinoise.mechanisms.kernels import hybrid_width
 
         return float(hybrid_width(self._n, self.node_scale(1) / 2.0, delta)) if self._n else 0.0
 
     def _kernel(self) -> Kernel:
-        from equinoise.mechanisms._counter_kernels import hybrid_total
+        from equinoise.mechanisms.kernels import hybrid_total
 
         return hybrid_total
 

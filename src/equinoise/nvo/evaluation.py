@@ -1,7 +1,7 @@
 """What a profile is worth, straight from the definition: who is private, and what is left of the data.
 
 No search calls this, and it calls nothing that a search does. Searches have an evaluation of their own
-(:mod:`equinoise.nvo._evaluation_kernels`), which asks for limits of M/S in place of an epsilon, keeps S up to
+(:mod:`equinoise.nvo.kernels.evaluation`), which asks for limits of M/S in place of an epsilon, keeps S up to
 date from move to move, and is a hundred times faster. Whatever a search returns is judged here, in
 other code and from another formula, so that a mistake in one of them shows and certifies nothing.
 """

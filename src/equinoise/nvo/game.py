@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo import dynamics, evaluation
-from equinoise.nvo._ratios import checked_counts
+from equinoise.nvo import evaluation
 from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import LaplaceNoise, masses
 from equinoise.nvo.profile import Profile
+from equinoise.nvo.ratios import checked_counts
 from equinoise.nvo.scales import chosen_scales, sufficient_scale, uniform_scale
+from equinoise.nvo.search import dynamics
 
 __all__ = ["NoiseGame"]
 
@@ -225,7 +226,7 @@ class NoiseGame:
         TypeError, ValueError
             When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
         """
-        from equinoise.nvo.search import anneal
+        from equinoise.nvo.search.local import anneal
 
         found = anneal(self._searched, self.histogram.counts, self.epsilon, seed=seed, **options)
         return self.profile(found.counts, "annealing", seed=seed)
@@ -251,7 +252,7 @@ class NoiseGame:
         TypeError, ValueError
             When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
         """
-        from equinoise.nvo.search import genetic
+        from equinoise.nvo.search.local import genetic
 
         found = genetic(self._searched, self.histogram.counts, self.epsilon, seed=seed, **options)
         return self.profile(found.counts, "genetic search", seed=seed)
@@ -274,7 +275,7 @@ class NoiseGame:
         TypeError, ValueError
             When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
         """
-        from equinoise.nvo.bound import lower_bound
+        from equinoise.nvo.bound.lower import lower_bound
 
         return lower_bound(self._searched, self.histogram.counts, self.epsilon, **options)
 

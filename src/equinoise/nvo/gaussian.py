@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo._descent import anneal
-from equinoise.nvo._ratios import checked_counts
-from equinoise.nvo.dynamics import all_largest
 from equinoise.nvo.evaluation import divergence, released
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import GaussianNoise, Kernel
+from equinoise.nvo.ratios import checked_counts
 from equinoise.nvo.scales import MULTIPLES, positive
+from equinoise.nvo.search.descent import anneal
+from equinoise.nvo.search.dynamics import all_largest
 
 __all__ = ["GaussianGame", "GaussianProfile", "deltas"]
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise.nvo import _noise_kernels
+from equinoise.nvo.kernels import noise as _noise_kernels
 
 __all__ = ["GaussianNoise", "Kernel", "LaplaceNoise", "ProductNoise", "masses"]
 

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo._ratios import checked_counts
 from equinoise.nvo.evaluation import Evaluation, evaluate
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import ProductNoise
 from equinoise.nvo.profile import Judged
-from equinoise.nvo.release import sample
+from equinoise.nvo.ratios import checked_counts
+from equinoise.nvo.release.draw import sample
 from equinoise.nvo.scales import MULTIPLES, positive
-from equinoise.nvo.search import anneal
+from equinoise.nvo.search.local import anneal
 
 __all__ = ["PairGame", "PairHistogram", "PairProfile"]
 

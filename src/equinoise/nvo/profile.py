@@ -191,13 +191,13 @@ class Profile(Judged):
         )
 
     def certificate(self) -> dict[str, Any]:
-        """Return what is and is not protected, in the types of JSON; see :mod:`equinoise.nvo.certificate`."""
-        from equinoise.nvo.certificate import certificate
+        """Return what is and is not protected, for JSON; see :mod:`equinoise.nvo.release.certificate`."""
+        from equinoise.nvo.release.certificate import certificate
 
         return certificate(self)
 
     def sample(self, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> NDArray[Any]:
         """Draw from the release, in the data's units; see :func:`equinoise.nvo.release.sample`."""
-        from equinoise.nvo.release import sample
+        from equinoise.nvo.release.draw import sample
 
         return np.asarray(sample(self, size, seed, allow_uncertified=allow_uncertified))

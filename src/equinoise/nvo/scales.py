@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise.nvo import dynamics
 from equinoise.nvo.noise import LaplaceNoise
+from equinoise.nvo.search import dynamics
 
 if TYPE_CHECKING:
     from equinoise.nvo.histogram import Histogram

@@ -1,0 +1,5 @@
+"""Linear contextual bandits: a ridge regression for every arm, played optimistically, privately or not."""
+
+from equinoise.bandits.linear.simulate import POLICIES, LinearRun, simulate
+
+__all__ = ["POLICIES", "LinearRun", "simulate"]

@@ -1,0 +1,269 @@
+"""Linear contextual bandits: a ridge regression for every arm, played optimistically, privately or not."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equinoise import _checks, _results, replicates
+from equinoise.bandits.linear import checks
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["POLICIES", "LinearRun", "simulate"]
+
+POLICIES = ("oful", "private-oful", "greedy", "uniform")
+MAX_HORIZON = 10**8  # widths are tabulated
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRun:
+    """Replicates of a linear bandit: R replicates, C checkpoints, K arms, d coordinates.
+
+    Attributes
+    ----------
+    trials : int64[C]
+        Rounds played at each checkpoint; the last is the horizon.
+    regret : float64[R, C]
+        Cumulative pseudo-regret: best mean of the round less the mean of the arm that was played.
+    pulls : int64[R, K]
+    theta : float64[K, d] or float64[R, K, d]
+        The arms' true coefficients.
+    theta_hat : float64[R, K, d]
+        Ridge estimates V^-1 b from all rewards of an arm as they were: what an analyst computes.
+    gram_inverse : float64[R, K, d, d]
+        V^-1, V = ridge I + sum of x x' over an arm's contexts. Given the contexts, an estimate has at most
+        the variance ``sigma**2 * gram_inverse[r, k, i, i]``, whose root is its standard error.
+    estimate : float64[R, K, d]
+        What the index was computed from: for "private-oful" V^-1 times the noised sums, else `theta_hat`.
+    policy : str
+    epsilon : float or None
+        None for policies that take none.
+    sigma : float
+        Deviation of Gaussian rewards; 1 for binary ones, whose deviation is at most that.
+    ridge : float
+    seed : int or None
+    """
+
+    trials: NDArray[np.int64]
+    regret: Floats
+    pulls: NDArray[np.int64]
+    theta: Floats
+    theta_hat: Floats
+    gram_inverse: Floats
+    estimate: Floats
+    policy: str
+    epsilon: float | None
+    sigma: float
+    ridge: float
+    seed: int | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a long frame: replicate, trials, regret."""
+        return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
+
+    def coefficients(self) -> pd.DataFrame:
+        """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
+        n_arms, dimension = self.theta_hat.shape[1:]
+        flat = (len(self.pulls), n_arms * dimension)
+        columns: dict[str, NDArray[np.generic]] = {
+            "pulls": np.repeat(self.pulls, dimension, axis=1),
+            "theta": np.broadcast_to(self.theta, self.theta_hat.shape).reshape(flat),
+            "theta_hat": self.theta_hat.reshape(flat),
+            "stderr": self.stderr.reshape(flat),
+        }
+        arm, coordinate = np.divmod(np.arange(n_arms * dimension), dimension)
+        return _results.long_frame({"arm": arm, "coordinate": coordinate}, columns)
+
+    def summary(self) -> pd.DataFrame:
+        """Return mean, standard error and 95% interval of the regret at each checkpoint."""
+        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw mean regret with its 95% interval; return the Axes."""
+        from equinoise.report import figures
+
+        return figures.regret_means(ax, [(self.label, self)])
+
+    @property
+    def stderr(self) -> Floats:
+        """Standard errors sigma sqrt(V^-1[i, i]) of `theta_hat`, float64[R, K, d]."""
+        return self.sigma * np.sqrt(np.diagonal(self.gram_inverse, axis1=2, axis2=3))
+
+    @property
+    def label(self) -> str:
+        """Name of the policy with its epsilon, for legends."""
+        if self.epsilon is None:
+            return self.policy
+        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
+
+
+def simulate(
+    policy: str = "oful",
+    *,
+    n_arms: int,
+    dimension: int,
+    horizon: int,
+    theta: ArrayLike | None = None,
+    contexts: str | ArrayLike = "sphere",
+    epsilon: float | None = None,
+    n_replicates: int = 1,
+    seed: int | None = 0,
+    ridge: float = 1.0,
+    delta: float = 0.05,
+    sigma: float = 1.0,
+    reward: str = "gaussian",
+    clip: tuple[float, float] | None = None,
+    n_checkpoints: int = 50,
+    block: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | str = False,
+    resume: str | os.PathLike[str] | None = None,
+) -> LinearRun:
+    """Let a policy play a linear bandit, many times over.
+
+    Each round every arm k shows a context x_k; the reward of the arm that is played has the mean
+    theta_k' x_k. An arm keeps V = ridge I + sum of x x' and b = sum of y x over the rounds in which it was
+    played, n of them.
+
+    Parameters
+    ----------
+    policy : {"oful", "private-oful", "greedy", "uniform"}
+        "oful" plays the arm with the largest x'V^-1 b + ||x||_{V^-1} (sigma sqrt(d ln((1 + n/ridge)/delta))
+        + sqrt(ridge)) [1]_, the lowest number among equals; "greedy" does so without the width, and
+        "uniform" plays one arm after the other. "private-oful" is "oful" with b from a private counter,
+        see Notes.
+    n_arms, dimension, horizon : int
+        K, d, and T rounds of a replicate, at most 10^8.
+    theta : float64[K, d] or float64[R, K, d], optional
+        The arms' coefficients, for all replicates or for each. By default every replicate draws its own:
+        the first coefficient of an arm is 0, the others, if any, are uniform on the unit sphere.
+    contexts : "sphere" or float64[T, K, d]
+        Drawn anew each round, independent and uniform on the unit sphere, or given, the same for all
+        replicates. The widths are proven for contexts and coefficients of length at most 1.
+    epsilon : float, optional
+        Privacy of the rewards; math.inf for no noise. Needed by "private-oful", ignored by the others.
+    n_replicates : int
+        R. Replicate r is the same for every R. Under every policy it meets the same contexts, and rewards
+        with the same noise.
+    seed : int or None
+        The same seed gives the same bits, whatever block or executor. None takes randomness from the
+        operating system.
+    ridge : float
+        Positive; at least the largest squared length of a context times 1e-10.
+    delta : float
+        Between 0 and 1: how often a width may fail.
+    sigma : float
+        Deviation of Gaussian rewards; binary rewards take none, and 1 stands in the width.
+    reward : {"gaussian", "binary"}
+        Binary rewards are 1 with probability (1 + theta'x)/2, else -1, so theta'x must stay within [-1, 1].
+    clip : (float, float), optional
+        Of "private-oful": the range to which rewards are clipped before they enter the private sums. By
+        default (-1, 1) for binary rewards, and (-1 - 3 sigma, 1 + 3 sigma) for Gaussian ones.
+    n_checkpoints : int
+        C evenly spaced numbers of rounds, the horizon last; fewer where the horizon is shorter.
+    block : int, optional
+        Replicates that are run in one task.
+    executor : concurrent.futures.Executor, optional
+        Where tasks run; threads of this process by default.
+    progress : bool or str
+        Show a bar on stderr where that is a terminal; a string names it.
+    resume : path, optional
+        A folder for finished blocks: the same call goes on from them after a kill.
+
+    Returns
+    -------
+    LinearRun
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range, before any work.
+
+    Notes
+    -----
+    Privacy of "private-oful": contexts are public, rewards are not. Two histories that differ in the reward
+    of one round differ in one item of one arm's counter, y x, by at most s1 = (high - low) max ||x||_1 in
+    L1 (max ||x||_1 is sqrt(d) for unit contexts). An item is in at most L = floor(log2 T) + 1 nodes, and
+    every node has Laplace noise of scale L s1/epsilon on each coordinate: all that is played after is
+    epsilon-private [2]_. The index adds ||V^-1 x||_1 w, where w bounds the noise of a coordinate at
+    probability delta/d. Arms never played come first: only with the first pull is there noise to allow for,
+    and an arm that has such a width would be played for ever before the others.
+
+    Gaussian rewards are unbounded and hence clipped first, each by itself. What is promised of the private
+    estimates, their width included, is promised for the clipped rewards; those have means that are not
+    quite linear in x.
+
+    References
+    ----------
+    .. [1] Abbasi-Yadkori, Pal, Szepesvari (2011), Improved algorithms for linear stochastic bandits.
+    .. [2] Chan, Shi, Song (2011), Private and continual release of statistics.
+
+    Examples
+    --------
+    The first coefficient of every arm is zero; whether that is so can be tested, adaptive play or not, by
+    what an estimate is in standard errors:
+
+    >>> run = simulate("oful", n_arms=3, dimension=2, horizon=100, n_replicates=40)
+    >>> rows, arm = np.arange(40), run.pulls.argmax(axis=1)
+    >>> z = run.theta_hat[rows, arm, 0] / run.stderr[rows, arm, 0]
+    >>> int((abs(z) > 1.96).sum()) <= 6
+    True
+    >>> run.gram_inverse.shape
+    (40, 3, 2, 2)
+    """
+    name = _checks.choice("policy", policy, POLICIES)
+    k, d = _checks.integer("n_arms", n_arms, 1), _checks.integer("dimension", dimension, 1)
+    rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
+    n = _checks.integer("n_replicates", n_replicates, 1)
+    checkpoints = _results.checkpoints(rounds, n_checkpoints)
+    coefficients = checks.coefficients(theta, n, k, d)
+    given = checks.given_contexts(contexts, rounds, k, d)
+    regular = checks.regular_ridge(ridge, given)
+    failure = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    deviation = _checks.number("sigma", sigma, 0.0, checks.LARGEST)
+    binary = _checks.choice("reward", reward, ("gaussian", "binary")) == "binary"
+    if binary:
+        deviation = 1.0
+        checks.check_means(coefficients, given)
+    budget = checks.budget(name, epsilon)
+    clipped = checks.clip_range(clip, 1.0 if binary else 1.0 + 3.0 * deviation)
+    _results.check_memory(n, k * d * (d + 3) + k + len(checkpoints) + 4 * rounds // n)
+    from equinoise._random import stream_key
+    from equinoise.bandits.linear import task as _linear_task
+
+    plan = _linear_task.make_plan(
+        name, given, rounds, regular, failure, deviation, binary=binary, clip=clipped, epsilon=budget
+    )
+    task = _linear_task.Task(plan, coefficients, regular, checkpoints, stream_key(seed), k, d)
+    result = replicates.run(
+        functools.partial(_linear_task.run_block, task),
+        n,
+        block=block,
+        executor=executor,
+        progress=progress,
+        resume=resume,
+        work=rounds,
+    )
+    if coefficients is not None:
+        result["theta"] = coefficients
+    return LinearRun(
+        trials=checkpoints,
+        policy=name,
+        epsilon=budget if name == "private-oful" else None,
+        sigma=deviation,
+        ridge=regular,
+        seed=seed,
+        **result,
+    )

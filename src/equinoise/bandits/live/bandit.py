@@ -1,0 +1,386 @@
+"""What all live bandits share: asking for arms, telling rewards, arms that come and go, files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise.bandits.draws import Draws
+from equinoise.bandits.live import store
+from equinoise.bandits.live.player import Player
+from equinoise.bandits.live.setting import Setting, arm_names, check_name
+from equinoise.bandits.live.tallies import Books
+from equinoise.bandits.live.tickets import OpenTickets, Ticket
+from equinoise.bandits.live.whole import whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Bandit"]
+
+Arm = int | str
+_MOST_AT_ONCE = 2**20
+
+
+class Bandit:
+    """A bandit that is asked for an arm and told its reward; the parent of the classes of this package."""
+
+    policy: ClassVar[str]  # its name in the registry
+
+    def _start(self, arms: Any, setting: Setting, key: NDArray[np.uint64]) -> None:
+        """Begin with nothing known; `arms` is a number or a sequence of names."""
+        n_arms, self._names = arm_names(arms)
+        self._setting, self._key = setting, key
+        self._player = Player(setting, key, n_arms)
+        self._draws = Draws(key, noise=setting.noise == "float", ties=setting.ties == "random")
+        self._books, self._tickets = Books(n_arms), OpenTickets()
+        self._rows = list(range(n_arms))  # the arms in play
+        self._choices: list[int] = []
+
+    def __repr__(self) -> str:
+        of = "" if self._setting.horizon is None else f" of {self._setting.horizon}"
+        epsilon = "" if self._setting.epsilon is None else f", epsilon={self._setting.epsilon:g}"
+        return f"{type(self).__name__}({len(self._rows)} arms, round {self.rounds}{of}{epsilon})"
+
+    # ------------------------------------------------------------------------------------------------------
+    # What there is to see
+    # ------------------------------------------------------------------------------------------------------
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """All arms in the order in which they came, also those dropped; pulls and means are in this order."""
+        return tuple(range(len(self._books.pulls)) if self._names is None else self._names)
+
+    @property
+    def in_play(self) -> tuple[Arm, ...]:
+        """The arms that may be selected."""
+        return tuple(self._label(arm) for arm in self._rows)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Bounds (lo, hi) of the rewards, None where there are none."""
+        low, high = self._setting.low, self._setting.high
+        return None if low is None or high is None else (low, high)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds so far: selections, and rewards that came unasked."""
+        return len(self._choices)
+
+    @property
+    def choices(self) -> NDArray[np.int64]:
+        """The arm of every round, int64[rounds], as a place in :attr:`arms`."""
+        return np.array(self._choices, dtype=np.int64)
+
+    @property
+    def pulls(self) -> NDArray[np.int64]:
+        """Rewards told so far, int64[K]."""
+        return self._books.pulls.copy()
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean of each arm's rewards, float64[K], in the units of the rewards; NaN before the first.
+
+        The means of data that an adaptive policy gathered are biased; a private policy bounds by how much.
+        """
+        return self._setting.outside(self._books.mean)  # type: ignore[no-any-return]
+
+    @property
+    def open_tickets(self) -> tuple[Ticket, ...]:
+        """The selections whose reward has not been told, oldest first."""
+        return tuple(self.ticket(number) for number, _ in self._tickets)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each arm.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``arm``, ``pulls``, ``pending`` (selections without a reward), ``mean``, ``stderr`` (of
+            the mean, as if the pulls had been planned) and ``dropped``; private bandits add ``private_mean``
+            and ``bias_bound``.
+        """
+        import pandas as pd
+
+        n_arms = len(self._books.pulls)
+        return pd.DataFrame(
+            {
+                "arm": self.arms,
+                "pulls": self.pulls,
+                "pending": [self._tickets.count(arm) for arm in range(n_arms)],
+                "mean": self.means,
+                "stderr": self._setting.span * self._books.stderr,
+                "dropped": self._books.dropped.astype(bool),
+            }
+        )
+
+    # ------------------------------------------------------------------------------------------------------
+    # Asking and telling
+    # ------------------------------------------------------------------------------------------------------
+
+    @overload
+    def select(self) -> Arm: ...
+    @overload
+    def select(self, n: int) -> list[Arm]: ...
+    def select(self, n: int | None = None) -> Arm | list[Arm]:
+        """Return the arm to play next, or the next n.
+
+        Arms never selected come first, in order. After that the policy decides, on the rewards that have been
+        told: a selection whose reward is still to come counts as a round, not as a pull. So n arms at once,
+        or many without an answer, mostly are the same arm, once every arm has a reward.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many, from 1 to 2^20; a list is returned then.
+
+        Returns
+        -------
+        int or str, or list of them
+            Arms are named as the bandit was made: by their number from 0, or by their names.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `n` is not such a number, or goes beyond the horizon.
+        """
+        if n is None:
+            return self.request().arm
+        return [ticket.arm for ticket in self.request(n)]
+
+    @overload
+    def request(self) -> Ticket: ...
+    @overload
+    def request(self, n: int) -> list[Ticket]: ...
+    @whole
+    def request(self, n: int | None = None) -> Ticket | list[Ticket]:
+        """Select as :meth:`select` does, and return tickets, for rewards that come late and in any order.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many, from 1 to 2^20; a list is returned then.
+
+        Returns
+        -------
+        Ticket, or list of them
+            :meth:`update` takes a ticket in the place of an arm. Its ``number`` may be kept instead, and
+            :meth:`ticket` asked for it later.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `n` is not such a number, or goes beyond the horizon.
+        """
+        wanted = 1 if n is None else _checks.integer("n", n, 1, _MOST_AT_ONCE)
+        self._check_horizon(wanted)
+        tickets = [self._select() for _ in range(wanted)]
+        return tickets[0] if n is None else tickets
+
+    def _select(self) -> Ticket:
+        t = self.rounds
+        noise, word = self._draws.at(t)
+        arm = self._rows[self._player.choose(t, word)]
+        self._tickets.open(t, arm, noise)
+        self._choices.append(arm)
+        return Ticket(t, self._label(arm), self._tickets.owner)
+
+    def ticket(self, number: int) -> Ticket:
+        """Return the open ticket of a number.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When there is none: never handed out, or closed.
+        """
+        given = _checks.integer("ticket", number)
+        if given not in self._tickets:
+            raise ValueError(f"ticket must be an open one, got number {given}, which is unknown or closed")
+        return Ticket(given, self._label(self._tickets.arm(given)), self._tickets.owner)
+
+    @whole
+    def update(self, arm: Arm | Ticket, reward: float) -> None:
+        """Tell the reward of an arm or of a ticket.
+
+        Parameters
+        ----------
+        arm : int, str or Ticket
+            A ticket closes; an arm closes its oldest open ticket. An arm that has none was played without
+            being asked for: it makes a round of its own.
+        reward : float
+            Within the bounds.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When the arm or the ticket is unknown, the ticket closed or of another bandit, or the reward not
+            finite or out of bounds. Nothing has changed then.
+        """
+        if isinstance(arm, Ticket):
+            number: int | None = self._number(arm)
+            place = self._tickets.arm(arm.number)
+        else:
+            place = self._place(arm)
+            number = self._tickets.oldest(place)
+        value = self._setting.inside(reward)
+        if number is None:
+            self._unasked(place, value)
+            return
+        if place in self._rows:  # a dropped arm's late reward is the analyst's alone
+            row = self._rows.index(place)
+            self._player.give(self.rounds - 1, row, value, self._tickets.noise(number))
+            self._player.waiting[row] -= 1
+        self._books.add(place, value)
+        self._tickets.close(number)
+
+    def _unasked(self, place: int, value: float) -> None:
+        """Take the reward of an arm that was not selected, as a round of its own."""
+        self._check_in_play(place)
+        self._check_horizon(1)
+        noise, _ = self._draws.at(self.rounds)
+        self._player.give(self.rounds, self._rows.index(place), value, noise)
+        self._books.add(place, value)
+        self._choices.append(place)
+
+    @whole
+    def cancel(self, ticket: Ticket) -> None:
+        """Close a ticket whose reward will never come; its round stays counted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When it is not an open ticket of this bandit.
+        """
+        if not isinstance(ticket, Ticket):
+            raise TypeError(f"ticket must be a Ticket, got {_checks.shown(ticket)}")
+        number = self._number(ticket)
+        place = self._tickets.arm(number)
+        if place in self._rows:
+            self._player.waiting[self._rows.index(place)] -= 1
+        self._tickets.close(number)
+
+    # ------------------------------------------------------------------------------------------------------
+    # Arms that come and go
+    # ------------------------------------------------------------------------------------------------------
+
+    @whole
+    def add_arm(self, name: str | None = None) -> Arm:
+        """Bring a new arm into play; never selected, it comes first.
+
+        Parameters
+        ----------
+        name : str, optional
+            Needed where arms have names, and only there. A name is never used twice.
+
+        Returns
+        -------
+        int or str
+            The new arm.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `name` is not a new name.
+        """
+        place = len(self._books.pulls)
+        if self._names is None and name is not None:
+            raise ValueError(f"name must be None where arms are numbered, got {_checks.shown(name)}")
+        if self._names is not None and check_name("name", name) in self._names:
+            raise ValueError(f"name must be a new one, got {name!r}, which was used before")
+        self._player.add_row()
+        if self._names is not None:
+            self._names.append(str(name))
+        self._books.add_arm()
+        self._rows.append(place)
+        return self._label(place)
+
+    @whole
+    def drop_arm(self, arm: Arm) -> None:
+        """Take an arm out of play for good; its numbers stay, and late rewards still count in its mean.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When it is unknown, dropped already, or the last one.
+        """
+        place = self._place(arm)
+        self._check_in_play(place)
+        if len(self._rows) == 1:
+            raise ValueError(f"arm must leave another one in play, got the last one, {arm!r}")
+        row = self._rows.index(place)
+        release = float(self._player.releases[row]) if self._setting.epsilon is not None else np.nan
+        self._player.drop_row(row)
+        self._rows.remove(place)
+        self._books.drop_arm(place, release)
+
+    # ------------------------------------------------------------------------------------------------------
+    # Checks
+    # ------------------------------------------------------------------------------------------------------
+
+    def _label(self, place: int) -> Arm:
+        return place if self._names is None else self._names[place]
+
+    def _place(self, arm: object) -> int:
+        """Return the place of an arm that is or was in play."""
+        if self._names is None:
+            return _checks.integer("arm", arm, 0, len(self._books.pulls) - 1)
+        if not isinstance(arm, str):
+            raise TypeError(f"arm must be the name of an arm or a Ticket, got {_checks.shown(arm)}")
+        if arm not in self._names:
+            raise ValueError(f"arm must be one of {_checks.shown(self._names)}, got {_checks.shown(arm)}")
+        return self._names.index(arm)
+
+    def _number(self, ticket: Ticket) -> int:
+        """Return the number of an open ticket of this bandit."""
+        if self.ticket(ticket.number) != ticket:
+            raise ValueError(f"ticket must be one of this bandit, got {ticket!r}")
+        return ticket.number
+
+    def _check_in_play(self, place: int) -> None:
+        if place not in self._rows:
+            raise ValueError(f"arm must be in play, got {self._label(place)!r}, which was dropped")
+
+    def _check_horizon(self, n: int) -> None:
+        horizon = self._setting.horizon
+        if horizon is not None and self.rounds + n > horizon:
+            raise ValueError(
+                f"horizon of {horizon} rounds is over or too near for {n} more, after {self.rounds};"
+                " a new bandit may have more"
+            )
+
+    # ------------------------------------------------------------------------------------------------------
+    # Saving
+    # ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, atomically: killed at any moment, it leaves the old file whole.
+
+        The file (NumPy's npz, never a pickle) holds the true sums of rewards, and is as secret as the rewards
+        are: only its owner may read it. A private bandit in earnest is saved after every reward: one that was
+        stopped otherwise has forgotten what it noised since, and noises it again.
+        """
+        store.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what :meth:`save` wrote, and go on from there.
+
+        The choices are those of a bandit that was never stopped; but secure noise is new from here on, and
+        what was noised before is never noised again. Rewards told after the save are unknown. Only one object
+        may go on from a file in earnest: of two, each would noise the sums that were unfinished, and rewards
+        in them pay for both.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there is no such file.
+        ImportError
+            When the noise is secure and OpenDP is not installed.
+        ValueError
+            When the file is cut short, damaged, or holds something else.
+        """
+        return store.load(cls, path)

@@ -1,0 +1,330 @@
+"""Bandits for real experiments: asked for an arm, told a reward, saved for the next day.
+
+Every class plays a policy of :func:`equinoise.bandits.simulate` with its kernels. Fed with the rewards of
+replicate 0, each right after its selection, and with the same seed (and ``noise="float"``), it chooses what
+the simulation chooses. What it can do besides: rewards that come late and in any order, arms by name that
+come and go, rewards in their own units.
+
+* :class:`UCB` and :class:`UCB1` (which explores more): where no privacy is needed.
+* :class:`PrivateUCB`: honest means; it explores almost evenly, so that they are the least biased.
+* :class:`DPKLUCB`: private, with the least regret known.
+* :class:`LazyDPTS`: private Thompson sampling, which spreads many selections at once over the arms.
+
+The policies ``adap-ucb`` and ``dp-se`` are there to compare with, and have no live form.
+
+One thread at a time: callers that share a bandit hold a lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from equinoise._random import stream_key
+from equinoise.bandits.live.bandit import Bandit
+from equinoise.bandits.live.private import PrivateBandit
+from equinoise.bandits.live.setting import Setting, check_bounds
+from equinoise.bandits.live.tickets import Ticket
+from equinoise.bandits.policies.registry import policy
+
+__all__ = ["UCB", "UCB1", "Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket"]
+
+_UNIT = (0.0, 1.0)
+
+
+class _OpenBandit(Bandit):
+    """A bandit without privacy."""
+
+    def __init__(
+        self,
+        n_arms: int | Sequence[str],
+        *,
+        bounds: tuple[float, float] | None = _UNIT,
+        ties: str = "first",
+        seed: int | None = None,
+    ) -> None:
+        low, high = (None, None) if bounds is None else check_bounds(bounds)
+        self._start(n_arms, Setting(self.policy, ties, low, high), stream_key(seed))
+
+
+class UCB(_OpenBandit):
+    """Plays the arm with the largest S/n + sqrt(ln(2/delta_t)/(2n)), delta_t = 1/(1 + t ln^2 t).
+
+    n is the number of an arm's rewards, S their sum, t the round.
+
+    Parameters
+    ----------
+    n_arms : int or sequence of str
+        The number of arms, which are then called 0, 1, ..., or their names.
+    bounds : tuple of float or None
+        Smallest and largest reward; the policy sees them as 0 and 1. None takes any finite reward as it is.
+    ties : {"first", "random"}
+        Which of several best arms: the first, or one drawn.
+    seed : int, optional
+        Of the drawn ties; None takes randomness from the operating system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    References
+    ----------
+    Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
+
+    Examples
+    --------
+    >>> bandit = UCB(["red", "green"], bounds=(0, 10))
+    >>> for reward in (4, 7, 8, 6):
+    ...     arm = bandit.select()
+    ...     bandit.update(arm, reward)
+    >>> bandit.to_frame()[["arm", "pulls", "mean"]]
+         arm  pulls  mean
+    0    red      1   4.0
+    1  green      3   7.0
+
+    Rewards that come late are told by ticket:
+
+    >>> first, second = bandit.request(2)
+    >>> bandit.update(second, 6.5)
+    >>> bandit.open_tickets == (first,)
+    True
+    """
+
+    policy = "ucb"
+
+
+class UCB1(_OpenBandit):
+    """Plays the arm with the largest S/n + sqrt(2 ln t/n).
+
+    n is the number of an arm's rewards, S their sum, t the round.
+
+    Parameters
+    ----------
+    n_arms : int or sequence of str
+        The number of arms, which are then called 0, 1, ..., or their names.
+    bounds : tuple of float or None
+        Smallest and largest reward; the policy sees them as 0 and 1. None takes any finite reward as it is.
+    ties : {"first", "random"}
+        Which of several best arms: the first, or one drawn.
+    seed : int, optional
+        Of the drawn ties; None takes randomness from the operating system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    References
+    ----------
+    Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
+
+    Examples
+    --------
+    >>> bandit = UCB1(3)
+    >>> bandit.select(3)
+    [0, 1, 2]
+    """
+
+    policy = "ucb1"
+
+
+class PrivateUCB(PrivateBandit):
+    """UCB on sums from a private counter for each arm: (S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n.
+
+    A reward goes into one arm's counter, so every counter has the whole epsilon. See :class:`PrivateBandit`
+    for what is private and what is not.
+
+    Parameters
+    ----------
+    n_arms : int or sequence of str
+        The number of arms, which are then called 0, 1, ..., or their names. Arms added on the way get
+        counters of their own and cost no privacy.
+    epsilon : float
+        Privacy of the choices in each reward: positive and finite.
+    horizon : int, optional
+        Most rounds, T. It makes binary counters with noise of scale (floor(log2 T) + 1)/epsilon; without it
+        the counters are hybrid, and noisier.
+    width : {"counter", "published"}
+        The width w: the tail of the counter's noise at probability 1/t^2, or the wider one of Neel and Roth,
+        which takes a horizon (and the number of arms now in play).
+    counter : {"binary", "hybrid"}, optional
+        Binary with a horizon and hybrid without, where it is not given.
+    noise : {"secure", "float"}
+        "secure" noises the counters' sums with OpenDP from the operating system's randomness; nothing else of
+        a reward reaches the policy. "float" is for simulations: reproducible, and **not private**, since the
+        low bits of a float64 show what was added to it.
+    seed : int, optional
+        Of "float" noise and of drawn ties; "secure" takes none.
+    bounds : tuple of float
+        Smallest and largest reward; others are refused.
+    ties : {"first", "random"}
+        Which of several best arms: the first, or one drawn.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    ImportError
+        With "secure", when OpenDP is not installed.
+
+    References
+    ----------
+    Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bandit = PrivateUCB(["A", "B", "C"], epsilon=0.1, horizon=300, noise="float", seed=1)
+    >>> rng = np.random.default_rng(2)
+    >>> for _ in range(300):
+    ...     arm = bandit.select()
+    ...     bandit.update(arm, float(rng.random() < {"A": 0.2, "B": 0.8, "C": 0.5}[arm]))
+    >>> frame = bandit.to_frame()
+    >>> frame[["arm", "pulls", "mean", "bias_bound"]].round(3)
+      arm  pulls   mean  bias_bound
+    0   A     96  0.219        0.05
+    1   B     76  0.816        0.05
+    2   C    128  0.516        0.05
+
+    At this epsilon it explores nearly evenly. The data pick the arm to test, by a private number (that of its
+    pulls), so the p-value is corrected for that:
+
+    >>> from equinoise.inference import adjusted_p_value, z_test
+    >>> picked = frame.loc[frame.pulls.idxmax()]
+    >>> p = z_test(picked["mean"], 0.25, picked["stderr"])
+    >>> bool(p < 1e-8), bool(p < adjusted_p_value(p, bandit.epsilon, bandit.rounds) < 1e-4)
+    (True, True)
+    """
+
+    policy = "private-ucb"
+
+    def __init__(
+        self,
+        n_arms: int | Sequence[str],
+        epsilon: float,
+        horizon: int | None = None,
+        *,
+        width: str = "counter",
+        counter: str | None = None,
+        noise: str = "secure",
+        seed: int | None = None,
+        bounds: tuple[float, float] = _UNIT,
+        ties: str = "first",
+    ) -> None:
+        if counter is None:
+            counter = "hybrid" if horizon is None else "binary"
+        options = {"width": width, "counter": counter}
+        self._private(n_arms, epsilon, horizon, noise, seed, bounds, ties, options)
+
+
+class _BatchBandit(PrivateBandit):
+    """A private bandit that releases batches and needs no horizon."""
+
+    def __init__(
+        self,
+        n_arms: int | Sequence[str],
+        epsilon: float,
+        *,
+        noise: str = "secure",
+        seed: int | None = None,
+        bounds: tuple[float, float] = _UNIT,
+        ties: str | None = None,
+    ) -> None:
+        given = policy(self.policy).ties if ties is None else ties
+        self._private(n_arms, epsilon, None, noise, seed, bounds, given, {})
+
+
+class DPKLUCB(_BatchBandit):
+    """KL-UCB with a divergence that knows the noise: batches of 1, 2, 4, ... pulls, each released once.
+
+    The index of an arm is the largest q with d(x, q) <= ln t/n, x the clipped mean of the n rewards released
+    so far, d(x, y) = min over z in [x, y] of epsilon (z - x) + kl(z, y). An arm is played until its batch is
+    full; late rewards count in the batch that is open when they come. See :class:`PrivateBandit` for what is
+    private and what is not.
+
+    Parameters
+    ----------
+    n_arms : int or sequence of str
+        The number of arms, which are then called 0, 1, ..., or their names.
+    epsilon : float
+        Privacy of the choices in each reward: positive and finite.
+    noise : {"secure", "float"}
+        "secure" noises the batches' sums with OpenDP from the operating system's randomness; nothing else of
+        a reward reaches the policy. "float" is for simulations: reproducible, and **not private**.
+    seed : int, optional
+        Of "float" noise and of drawn ties; "secure" takes none.
+    bounds : tuple of float
+        Smallest and largest reward; others are refused.
+    ties : {"first", "random"}, optional
+        Which of several best arms: the first, or one drawn. Drawn where not given: clipped means tie often.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    ImportError
+        With "secure", when OpenDP is not installed.
+
+    References
+    ----------
+    Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under global differential
+    privacy.
+
+    Examples
+    --------
+    >>> bandit = DPKLUCB(2, epsilon=1.0, noise="float", seed=1)
+    >>> for _ in range(1000):
+    ...     arm = bandit.select()
+    ...     bandit.update(arm, [0.2, 0.7][arm])
+    >>> bandit.pulls, bandit.private_means.round(2)
+    (array([ 15, 985]), array([0.18, 0.71]))
+    """
+
+    policy = "dp-klucb"
+
+
+class LazyDPTS(_BatchBandit):
+    """Thompson sampling from the noised mean of each arm's last full buffer, of 1, 2, 4, ... rewards.
+
+    Every selection draws from the arms' Beta posteriors, so that many at once spread over the arms. See
+    :class:`PrivateBandit` for what is private and what is not.
+
+    Parameters
+    ----------
+    n_arms : int or sequence of str
+        The number of arms, which are then called 0, 1, ..., or their names.
+    epsilon : float
+        Privacy of the choices in each reward: positive and finite.
+    noise : {"secure", "float"}
+        "secure" noises the buffers' sums with OpenDP from the operating system's randomness; nothing else of
+        a reward reaches the policy. "float" is for simulations: reproducible, and **not private**.
+    seed : int, optional
+        Of "float" noise, drawn ties and posterior draws; "secure" takes none.
+    bounds : tuple of float
+        Smallest and largest reward; others are refused.
+    ties : {"first", "random"}, optional
+        Which of several best arms: the first, or one drawn. The first where not given: draws hardly ever tie.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    ImportError
+        With "secure", when OpenDP is not installed.
+
+    References
+    ----------
+    Hu, Hegde (2022), Near-optimal Thompson sampling-based algorithms for differentially private stochastic
+    bandits, UAI.
+
+    Examples
+    --------
+    >>> bandit = LazyDPTS(2, epsilon=1.0, noise="float", seed=1)
+    >>> for _ in range(1000):
+    ...     arm = bandit.select()
+    ...     bandit.update(arm, [0.2, 0.7][arm])
+    >>> bandit.pulls, bandit.private_means.round(2)
+    (array([127, 873]), array([0.19, 0.7 ]))
+    """
+
+    policy = "lazy-dp-ts"

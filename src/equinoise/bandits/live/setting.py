@@ -1,0 +1,129 @@
+"""How a live bandit was made: checked once, the same for a new object and for one that is loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from equinoise import _checks
+from equinoise.bandits.policies.registry import policy
+
+__all__ = ["Setting", "arm_names", "check_bounds"]
+
+LARGEST = 1e100  # of a reward: squares of sums stay finite
+_MOST_ARMS = 2**20
+_MOST_ROUNDS = 2**40
+_LEAST_EPSILON = 1e-9  # below, nothing is learnt in any number of rounds that a live object can see
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything but the arms and the key.
+
+    Attributes
+    ----------
+    policy : str
+        A name of the registry.
+    ties : {"first", "random"}
+    low, high : float or None
+        Bounds of the rewards, both None where there are none.
+    epsilon : float or None
+        Of a private policy.
+    horizon : int or None
+        The number of rounds that the counters are made for.
+    noise : {"secure", "float"} or None
+        Of a private policy.
+    options : dict
+        Arguments of the policy alone.
+    """
+
+    policy: str
+    ties: str
+    low: float | None
+    high: float | None
+    epsilon: float | None = None
+    horizon: int | None = None
+    noise: str | None = None
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        spec = policy(self.policy)
+        _checks.choice("ties", self.ties, ("first", "random"))
+        if self.low is not None or self.high is not None:
+            check_bounds((self.low, self.high))
+        elif spec.private:
+            raise ValueError("bounds must be (lo, hi): they say what one reward can change, got None")
+        if spec.private:
+            if _checks.epsilon(self.epsilon, allow_infinite=False) < _LEAST_EPSILON:
+                raise ValueError(f"epsilon must be at least {_LEAST_EPSILON:g}, got {self.epsilon!r}")
+            _checks.choice("noise", self.noise, ("secure", "float"))
+        if self.horizon is not None:
+            _checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS)
+        self._check_options()
+
+    def _check_options(self) -> None:
+        if not set(self.options) <= set(policy(self.policy).options):
+            raise ValueError(f"options must be those of {self.policy!r}, got {_checks.shown(self.options)}")
+        width, counter = self.options.get("width", "counter"), self.options.get("counter", "hybrid")
+        _checks.choice("width", width, ("counter", "published"))
+        _checks.choice("counter", counter, ("binary", "hybrid"))
+        if self.horizon is None and (width, counter) != ("counter", "hybrid"):
+            raise ValueError(f"horizon must be given with width={width!r} and counter={counter!r}, got None")
+
+    @property
+    def secure(self) -> bool:
+        """Whether noise comes from the operating system."""
+        return self.noise == "secure"
+
+    @property
+    def span(self) -> float:
+        """Length of the interval of the rewards, 1 where there is none."""
+        return 1.0 if self.low is None or self.high is None else self.high - self.low
+
+    def inside(self, reward: object) -> float:
+        """Return a reward on the policy's scale: from 0 to 1, or as it is where there are no bounds."""
+        if self.low is None or self.high is None:
+            return _checks.number("reward", reward, -LARGEST, LARGEST)
+        value = _checks.number("reward", reward, self.low, self.high)
+        return min((value - self.low) / self.span, 1.0)
+
+    def outside(self, value: Any) -> Any:
+        """Return a mean of the policy's scale in the units of the rewards."""
+        return (self.low or 0.0) + self.span * value
+
+
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Return bounds of the rewards as two numbers, the first below the second."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise TypeError(f"bounds must be two numbers (lo, hi), got {_checks.shown(bounds)}")
+    low = _checks.number("bounds[0]", bounds[0], -LARGEST, LARGEST)
+    high = _checks.number("bounds[1]", bounds[1], -LARGEST, LARGEST)
+    if not low < high or not math.isfinite(1.0 / (high - low)):
+        raise ValueError(f"bounds must be (lo, hi) with lo < hi, got {_checks.shown(bounds)}")
+    return low, high
+
+
+def arm_names(arms: Any) -> tuple[int, list[str] | None]:
+    """Return (number of arms, their names); names are None where `arms` is a number."""
+    if isinstance(arms, str):
+        raise TypeError(f"n_arms must be a number of arms or a sequence of names, got {arms!r}")
+    try:
+        names = list(arms)
+    except TypeError:
+        return _checks.integer("n_arms", arms, 1, _MOST_ARMS), None
+    for name in names:
+        check_name("n_arms", name)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"n_arms must be at least one name, none of them twice, got {_checks.shown(names)}")
+    return len(names), [str(name) for name in names]
+
+
+def check_name(argument: str, name: object) -> str:
+    """Return the name of an arm."""
+    if not isinstance(name, str):
+        raise TypeError(f"{argument} must be named by text, got {_checks.shown(name)}")
+    if not name:
+        raise ValueError(f"{argument} must be named by text that is not empty, got ''")
+    return str(name)

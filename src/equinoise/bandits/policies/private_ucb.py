@@ -1,0 +1,275 @@
+"""Kernels of private-ucb and of its controls: an index over noised sums, widened for the noise.
+
+Each arm's rewards go through a private counter of their own (see :mod:`equinoise.mechanisms`), which gets
+the whole epsilon since a reward enters one arm only. The true sum S is kept apart from the noise N of the
+counter's n-th sum; the policy sees S + N alone. The index of an arm in round t (from 1) is
+
+    (S + N)/n + c_t / sqrt(2 n) + w/n,
+
+c_t as for ucb. The width w is ``counter``, the tail of N at probability 1/t^2, or ``published``,
+K ln^2(T) ln(K T ln(T)/delta_t)/epsilon with 1/delta_t = 1 + t ln^2 t. The control *width-only* leaves out N,
+and *noise-only* leaves out w. What the round and the kind of noise decide is read from tables as far as they
+reach, and computed beyond.
+
+**Privacy.** Neighbouring histories differ in the reward of one round, by at most 1, and so in one item of one
+counter, whose sums are epsilon-private all together. Choices are made of these sums and of the numbers of
+pulls, which are choices themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from equinoise._jit import njit
+from equinoise._random import integer
+from equinoise.bandits.policies.ucb import AT_ONCE, UCB, Floats, Ints, better, confidence_at, confidence_table
+from equinoise.bandits.policies.widths import (
+    BINARY,
+    COUNTER,
+    Privacy,
+    kind_of,
+    make_privacy,
+    width_at,
+    width_table,
+)
+from equinoise.bandits.rewards import Luck, reward_of
+from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
+
+__all__ = ["PrivateState", "advance", "choose", "make_state", "make_tables", "update"]
+
+_at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
+
+
+class PrivateState(NamedTuple):
+    """State of W lanes with K arms.
+
+    pulls int64[K, W] and reward_sum float64[K, W], the true sums; mean float64[K, W] is (S + N)/n, infinite
+    for an arm never pulled; root float64[K, W] is 1/sqrt(2 n), or 0; kind int64[K, W] is the column of the
+    width; totals float64[W K slots] the kept totals of every counter's noise; confidence float64[H] is c_t,
+    and widths float64[H', M] is 2 w for each kind of noise, from round 1. Scratch: arm and pulled int64[W],
+    score and total float64[W], twice float64[AT_ONCE, W].
+    """
+
+    pulls: Ints
+    reward_sum: Floats
+    mean: Floats
+    root: Floats
+    kind: Ints
+    totals: Floats
+    confidence: Floats
+    widths: Floats
+    privacy: Privacy
+    arm: Ints
+    pulled: Ints
+    score: Floats
+    total: Floats
+    twice: Floats
+
+
+def make_tables(
+    n_arms: int,
+    horizon: int | None,
+    epsilon: float,
+    n_rounds: int,
+    *,
+    width: str = "counter",
+    counter: str = "binary",
+    noisy: bool = True,
+) -> tuple[Floats, Floats]:
+    """Return what all lanes share: c_t float64[H] and the widths float64[H', M] of the first rounds."""
+    privacy = make_privacy(n_arms, horizon, epsilon, width, counter, noisy)
+    return confidence_table(UCB, n_rounds), width_table(privacy, n_rounds)
+
+
+def make_state(
+    n_arms: int,
+    lanes: int,
+    horizon: int | None,
+    epsilon: float,
+    *,
+    tables: tuple[Floats, Floats],
+    width: str = "counter",
+    counter: str = "binary",
+    noisy: bool = True,
+) -> PrivateState:
+    """Return the state before the first round: no counter has an item."""
+    privacy = make_privacy(n_arms, horizon, epsilon, width, counter, noisy)
+    shape = (n_arms, lanes)
+    confidence, widths = tables
+    return PrivateState(
+        np.zeros(shape, np.int64),
+        np.zeros(shape),
+        np.full(shape, np.inf),
+        np.zeros(shape),
+        np.zeros(shape, np.int64),
+        np.zeros(n_arms * lanes * privacy.slots),
+        confidence,
+        widths,
+        privacy,
+        np.zeros(lanes, np.int64),
+        np.zeros(lanes, np.int64),
+        np.zeros(lanes),
+        np.zeros(lanes),
+        np.zeros((AT_ONCE, lanes)),
+    )
+
+
+@njit(forceinline=True)
+def _index(state: PrivateState, lane: int, t: int, k: int, c: float) -> float:
+    """Return the index of an arm after t rounds, infinity for one never pulled."""
+    if t < state.widths.shape[0]:
+        twice = state.widths[t, state.kind[k, lane]]
+    else:
+        twice = 2.0 * width_at(state.privacy, state.pulls[k, lane], t + 1)
+    return _widened(state.mean[k, lane], state.root[k, lane], c, twice)
+
+
+@njit
+def choose(state: PrivateState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm with the largest index after t rounds."""
+    confidence = state.confidence
+    c = confidence[t] if t < confidence.size else confidence_at(UCB, t + 1)
+    best, arm, tied = -np.inf, 0, 0
+    for k in range(state.pulls.shape[0]):
+        value = _index(state, lane, t, k, c)
+        if value > best:
+            best, arm, tied = value, k, 1
+        elif value == best:
+            tied += 1
+    if tied > 1 and random_ties and best < np.inf:
+        skip = integer(tie_word, tied)
+        while skip > 0:
+            arm += 1
+            if _index(state, lane, t, arm, c) == best:
+                skip -= 1
+    return arm
+
+
+@njit
+def update(state: PrivateState, lane: int, t: int, arm: int, reward: float, noise: float) -> None:
+    """Add a reward to an arm of a lane, and one standard Laplace draw, scaled, to its counter's node n."""
+    privacy = state.privacy
+    n = state.pulls[arm, lane] + 1
+    total = state.reward_sum[arm, lane] + reward
+    state.pulls[arm, lane] = n
+    state.reward_sum[arm, lane] = total
+    state.kind[arm, lane] = kind_of(privacy, n)
+    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
+    if privacy.noisy and privacy.counter == BINARY:
+        total += prefix_total(state.totals, base, n, privacy.scale * noise)
+    elif privacy.noisy:
+        total += hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * noise)
+    state.mean[arm, lane] = total / n
+    state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
+
+
+@njit
+def advance(state: PrivateState, luck: Luck, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 (from 0) of every lane; row i of the luck is round first + i."""
+    for i in range(end - first):
+        t = first + i
+        if random_ties or t >= state.widths.shape[0]:
+            for lane in range(state.arm.size):
+                word = luck.tie[i, lane] if random_ties else np.uint64(0)
+                state.arm[lane] = choose(state, lane, t, word, random_ties)
+        elif state.widths.shape[1] == 1:
+            _choose_all_alike(state, t)
+        else:
+            _choose_all(state, t)
+        _update_all(state, luck, i)
+
+
+@njit(forceinline=True)
+def _widened(mean: float, root: float, c: float, twice: float) -> float:
+    """Return an index; w/n is 2 w root^2."""
+    return mean + root * (c + root * twice)
+
+
+@njit
+def _choose_all_alike(state: PrivateState, t: int) -> None:
+    """Set arm int64[W] to what :func:`choose` returns for each lane, where all arms have one width."""
+    mean, root, score, arm = state.mean, state.root, state.score, state.arm
+    c, twice = state.confidence[t], state.widths[t, 0]
+    for lane in range(arm.size):
+        score[lane], arm[lane] = -np.inf, 0
+    whole = mean.shape[0] // AT_ONCE * AT_ONCE
+    for k in range(0, whole, AT_ONCE):
+        for lane in range(arm.size):
+            best, a = score[lane], arm[lane]
+            for j in range(k, k + AT_ONCE):
+                best, a = better(_widened(mean[j, lane], root[j, lane], c, twice), j, best, a)
+            score[lane], arm[lane] = best, a
+    for k in range(whole, mean.shape[0]):
+        for lane in range(arm.size):
+            value = _widened(mean[k, lane], root[k, lane], c, twice)
+            score[lane], arm[lane] = better(value, k, score[lane], arm[lane])
+
+
+@njit
+def _choose_all(state: PrivateState, t: int) -> None:
+    """Set arm int64[W] to what :func:`choose` returns for each lane, where widths depend on the pulls."""
+    mean, root, kind, score, arm = state.mean, state.root, state.kind, state.score, state.arm
+    c, widths, twice = state.confidence[t], state.widths[t], state.twice
+    for lane in range(arm.size):
+        score[lane], arm[lane] = -np.inf, 0
+    for k in range(0, mean.shape[0], AT_ONCE):
+        n = min(AT_ONCE, mean.shape[0] - k)
+        for j in range(n):  # looked up in loops of their own, so that what follows is vector code
+            for lane in range(arm.size):
+                twice[j, lane] = widths[_at(kind[k + j, lane])]
+        if n == AT_ONCE:
+            for lane in range(arm.size):
+                best, a = score[lane], arm[lane]
+                for j in range(AT_ONCE):
+                    value = _widened(mean[k + j, lane], root[k + j, lane], c, twice[j, lane])
+                    best, a = better(value, k + j, best, a)
+                score[lane], arm[lane] = best, a
+        else:
+            for j in range(n):
+                for lane in range(arm.size):
+                    value = _widened(mean[k + j, lane], root[k + j, lane], c, twice[j, lane])
+                    score[lane], arm[lane] = better(value, k + j, score[lane], arm[lane])
+
+
+@njit
+def _update_all(state: PrivateState, luck: Luck, i: int) -> None:
+    """Give each lane's arm its reward and noise in row i of the luck, as :func:`update` does."""
+    pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
+    for lane in range(arm.size):
+        a = _at(arm[lane])
+        pulled[lane] = pulls[a, lane] + 1
+        pulls[a, lane] = pulled[lane]
+        state.reward_sum[a, lane] += reward_of(luck, i, arm[lane], lane)
+        total[lane] = state.reward_sum[a, lane]
+    if state.privacy.noisy:
+        _noise_all(state, luck, i)
+    if state.privacy.width == COUNTER:
+        for lane in range(arm.size):
+            state.kind[_at(arm[lane]), lane] = kind_of(state.privacy, pulled[lane])
+    for lane in range(arm.size):  # divisions and roots of all lanes together
+        root[lane] = pulled[lane]
+        total[lane] /= root[lane]
+        root[lane] = 1.0 / np.sqrt(2.0 * root[lane])
+    for lane in range(arm.size):
+        a = _at(arm[lane])
+        state.mean[a, lane] = total[lane]
+        state.root[a, lane] = root[lane]
+
+
+@njit
+def _noise_all(state: PrivateState, luck: Luck, i: int) -> None:
+    """Add the noise of the n-th sum to every lane's total float64[W]."""
+    total, totals, privacy = state.total, state.totals, state.privacy
+    if privacy.counter == BINARY:
+        for lane in range(total.size):
+            base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
+            noise = privacy.scale * luck.noise[i, lane]
+            total[lane] += prefix_total(totals, base, state.pulled[lane], noise)
+        return
+    for lane in range(total.size):
+        base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
+        n = state.pulled[lane]
+        noise = privacy.scale * hybrid_scale(n) * luck.noise[i, lane]
+        total[lane] += hybrid_total(totals, base, n, noise)

@@ -1,0 +1,1 @@
+"""Policies on rewards that were drawn or logged before."""

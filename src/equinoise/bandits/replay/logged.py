@@ -1,0 +1,255 @@
+"""Replay of a policy on the log of a randomised experiment, by rejection sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise.bandits.live.setting import check_bounds
+from equinoise.bandits.policies.registry import POLICIES
+from equinoise.bandits.replay.columns import arm_column, kept_share, number_column
+from equinoise.bandits.simulate import MAX_HORIZON, checked_epsilon, checked_options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Replay", "replay"]
+
+_THIN, _ORDER = 1, 2  # entities of the streams that thin and shuffle
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What a policy would have done in a logged experiment: N rounds out of M rows, K arms.
+
+    Attributes
+    ----------
+    arms : int64[N]
+        The arm of each round, an index of `labels`.
+    rewards : float64[N]
+        As logged.
+    rows : int64[N]
+        Positions in the frame of the rows that were used.
+    labels : tuple
+        What the log calls the arms, K of them.
+    pulls : int64[K]
+    means : float64[K]
+        Mean reward of each arm over the rounds; NaN for an arm never pulled.
+    logged : int64[K]
+        Rows of each arm in the log.
+    logged_means : float64[K]
+        Their mean rewards: what the experiment says, gathered without adaptivity. NaN without rows.
+    policy : str
+    epsilon : float or None
+        None for a policy that takes none.
+    """
+
+    arms: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    labels: tuple[Hashable, ...]
+    pulls: NDArray[np.int64]
+    means: NDArray[np.float64]
+    logged: NDArray[np.int64]
+    logged_means: NDArray[np.float64]
+    policy: str
+    epsilon: float | None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the log, M."""
+        return int(self.logged.sum())
+
+    @property
+    def n_used(self) -> int:
+        """Rows that were used, N: about one in K of those that the policy came to."""
+        return len(self.rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a round: round (from 0), row (of the log), arm (its label), reward."""
+        import pandas as pd
+
+        label = pd.Series(self.labels, dtype=object)[self.arms].infer_objects()
+        return pd.DataFrame(
+            {
+                "round": np.arange(self.n_used),
+                "row": self.rows,
+                "arm": label.to_numpy(),
+                "reward": self.rewards,
+            }
+        )
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row an arm: arm (its label), pulls, mean, logged, logged_mean."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "arm": list(self.labels),
+                "pulls": self.pulls,
+                "mean": self.means,
+                "logged": self.logged,
+                "logged_mean": self.logged_means,
+            }
+        )
+
+
+def replay(
+    policy: str,
+    frame: pd.DataFrame,
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
+    propensity: str | Mapping[Hashable, float] | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    epsilon: float | None = None,
+    horizon: int | None = None,
+    seed: int | None = 0,
+    replicate: int = 0,
+    shuffle: bool = False,
+    width: str = "counter",
+    counter: str = "binary",
+    ties: str | None = None,
+    **options: Any,
+) -> Replay:
+    """Replay a policy on a log in which arms were randomised.
+
+    Walk the log: where the policy's next arm is the logged one, the row's reward is its reward; any other
+    row is skipped, and the policy never knows of it. If the arms were drawn independently of everything, the
+    used rows are distributed as the policy's own experiment would have been [1]_.
+
+    Parameters
+    ----------
+    policy : str
+        One of :data:`equinoise.bandits.POLICIES`.
+    frame : pandas.DataFrame
+        One row a unit, in the order of the experiment.
+    arm, reward : str
+        Columns: the arm that was drawn (any labels), and a number or truth value.
+    propensity : str or mapping, optional
+        With what probability the row's arm was drawn: a column, or a mapping from every arm to a number.
+        Rows are then thinned, a row of propensity p kept with probability c/p for the least propensity c,
+        after which every arm is as likely as any other. Of a column c is the least one seen. By default arms
+        are taken as equally likely, and a log that can hardly be such is refused.
+    bounds : (float, float)
+        Smallest and largest reward; the policy sees them as 0 and 1. Rewards outside are refused.
+    epsilon : float, optional
+        As in :func:`equinoise.bandits.simulate`, like `width`, `counter`, `ties` and `options`.
+    horizon : int, optional
+        Rounds after which to stop; by default the rows of the log, the most that there can be. Policies that
+        are made for a horizon are made for this one.
+    seed : int or None
+        Of thinning, shuffling, ties and noise. None takes randomness from the operating system.
+    replicate : int
+        For several replays with one seed.
+    shuffle : bool
+        Walk the rows in a random order, as if they had come in that order.
+
+    Returns
+    -------
+    Replay
+        If the log has no row left for the policy's next arm, it ends there: about M/K of M rows are used.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range, a column is missing or has missing values, or
+        rewards are out of bounds, before any work.
+
+    References
+    ----------
+    .. [1] Li, Chu, Langford, Wang (2011), Unbiased offline evaluation of contextual-bandit-based news article
+       recommendation algorithms.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"arm": list("abbaabab"), "reward": [1, 0, 0, 1, 0, 1, 1, 0]})
+    >>> shown = replay("ucb", log)
+    >>> shown.n_used, shown.n_rows, shown.rows.tolist()
+    (5, 8, [0, 1, 3, 4, 6])
+    >>> shown.summary()
+      arm  pulls  mean  logged  logged_mean
+    0   a      4  0.75       4         0.75
+    1   b      1  0.00       4         0.25
+
+    A trial with four randomised arms, which comes with the package lifelines: did the CD4 count rise in
+    twenty weeks (Hammer et al., 1996)?
+
+    >>> from importlib.util import find_spec
+    >>> from pathlib import Path
+    >>> if find_spec("lifelines"):
+    ...     data = Path(find_spec("lifelines").origin).parent / "datasets" / "ACTG175.csv"
+    ...     trial = pd.read_csv(data)
+    ...     trial["rose"] = trial["cd420"] > trial["cd40"]
+    ...     shown = replay("private-ucb", trial, arm="arms", reward="rose", epsilon=1.0)
+    ...     assert 450 < shown.n_used < 620 and shown.n_rows == 2139
+    ...     assert abs(shown.means - shown.logged_means).max() < 0.15
+    """
+    spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
+    labels, arms = arm_column(frame, arm)
+    low, high = check_bounds(bounds)
+    rewards = number_column(frame, "reward", reward, low, high)
+    keep = kept_share(frame, propensity, labels, arms)
+    budget = checked_epsilon(spec, epsilon)
+    rounds = len(arms) if horizon is None else _checks.integer("horizon", horizon, 1, MAX_HORIZON)
+    first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
+    shuffled = _checks.flag("shuffle", shuffle)
+    chosen = checked_options(spec, width, counter, options)
+    order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
+    from equinoise._random import stream_key
+    from equinoise.bandits.replay.stepper import Stepper, arm_means
+
+    key = stream_key(seed)
+    walk = np.argsort(_uniforms(key, _ORDER, first, len(arms))) if shuffled else np.arange(len(arms))
+    walk = walk[_uniforms(key, _THIN, first, len(arms))[walk] < keep[walk]]
+    scaled = np.minimum((rewards - low) / (high - low), 1.0)
+    player = Stepper(spec, len(labels), rounds, budget, chosen, order == "random", key, first)
+    rows = _walk(player, walk, arms, scaled, len(labels), rounds)
+    pulls, means = arm_means(arms[rows], rewards[rows], len(labels))
+    logged, logged_means = arm_means(arms, rewards, len(labels))
+    epsilon = budget if spec.needs_epsilon else None
+    return Replay(
+        arms[rows], rewards[rows], rows, labels, pulls, means, logged, logged_means, spec.name, epsilon
+    )
+
+
+def _walk(
+    player: Any,
+    walk: NDArray[np.int64],
+    arms: NDArray[np.int64],
+    rewards: NDArray[np.float64],
+    n_arms: int,
+    horizon: int,
+) -> NDArray[np.int64]:
+    """Return the rows that are used, in order: for a choice the next row of its arm, until there is none."""
+    places = [np.flatnonzero(arms[walk] == k) for k in range(n_arms)]
+    used: list[int] = []
+    at = 0
+    while len(used) < horizon:
+        k = player.choose()
+        i = int(np.searchsorted(places[k], at))
+        if i == len(places[k]):
+            break
+        at = int(places[k][i]) + 1
+        row = int(walk[at - 1])
+        player.update(k, float(rewards[row]))
+        used.append(row)
+    return np.array(used, dtype=np.int64)
+
+
+def _uniforms(key: NDArray[np.uint64], entity: int, replicate: int, n: int) -> NDArray[np.float64]:
+    """Return n uniforms in (0, 1) of the stream (key; 0, entity, replicate, SAMPLE)."""
+    from equinoise._random import SAMPLE
+    from equinoise.bandits.linear.sphere import fill_words, start_stream
+
+    states, words = np.empty((4, 1), dtype=np.uint64), np.empty((n, 1), dtype=np.uint64)
+    start_stream(key, entity, replicate, SAMPLE, states)
+    fill_words(states, n, words)
+    uniforms: NDArray[np.float64] = ((words[:, 0] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return uniforms

@@ -1,0 +1,81 @@
+"""A policy played round by round, with the noise and the tie words that a replicate of a simulation has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise.bandits.draws import Draws
+from equinoise.bandits.policies.registry import Policy
+
+__all__ = ["Stepper", "arm_means"]
+
+
+class Stepper:
+    """One replicate of a policy.
+
+    Parameters
+    ----------
+    spec : Policy
+    n_arms : int
+    horizon : int
+    epsilon : float
+        math.inf for a policy that takes none.
+    options : mapping
+        Of the policy.
+    random_ties : bool
+    key : uint64[2]
+        Of all streams.
+    replicate : int
+        Whose noise, ties and posterior draws these are.
+    """
+
+    def __init__(
+        self,
+        spec: Policy,
+        n_arms: int,
+        horizon: int,
+        epsilon: float,
+        options: Mapping[str, Any],
+        random_ties: bool,
+        key: NDArray[np.uint64],
+        replicate: int,
+    ) -> None:
+        self._kernels, self._random_ties = spec.kernels, random_ties
+        self._state = spec.make_state(n_arms, 1, horizon, epsilon, options, key=key, first=replicate)
+        self._draws = Draws(key, replicate, n_arms, noise=spec.needs_noise, ties=random_ties)
+        self.t = 0  # rounds played
+
+    def choose(self) -> int:
+        """Return the arm of the next round; asked again before :meth:`update`, it is the same."""
+        tie = self._draws.at(self.t)[1]
+        return int(self._kernels.choose(self._state, 0, self.t, tie, self._random_ties))
+
+    def update(self, arm: int, reward: float) -> None:
+        """Give the arm of this round its reward."""
+        self._kernels.update(self._state, 0, self.t, arm, reward, self._draws.at(self.t)[0])
+        self.t += 1
+
+    def advance(self, rewards: NDArray[np.float64]) -> int:
+        """Play a round as simulations do, on the rewards float64[K] of all arms; return the arm."""
+        i, luck = self._draws.row(self.t), self._draws.luck
+        luck.table[i, :, 0] = rewards
+        one = slice(i, i + 1)
+        luck = luck._replace(noise=luck.noise[one], tie=luck.tie[one], table=luck.table[one])
+        before = self._state.pulls[:, 0].copy()
+        self._kernels.advance(self._state, luck, self.t, self.t + 1, self._random_ties)
+        self.t += 1
+        return int((self._state.pulls[:, 0] - before).argmax())
+
+
+def arm_means(
+    arms: NDArray[np.int64], rewards: NDArray[np.float64], n_arms: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return (pulls int64[K], mean rewards float64[K]) of a history; NaN for an arm never pulled."""
+    pulls = np.bincount(arms, minlength=n_arms)
+    means: NDArray[np.float64] = np.full(n_arms, np.nan)
+    np.divide(np.bincount(arms, weights=rewards, minlength=n_arms), pulls, out=means, where=pulls > 0)
+    return pulls, means

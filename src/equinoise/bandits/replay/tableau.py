@@ -1,0 +1,219 @@
+"""Rewards drawn first: a tableau of all that arms would have paid, and policies that ask it for entries.
+
+A bandit that is run online and an analyst who asks a fixed table for one entry after the other, each chosen
+by the answers so far, are the same thing: with the same tableau both have the same history, exactly. So the
+queries of a policy that is private in the rewards are private, and what holds for such queries holds for the
+data that the policy gathers (Neel and Roth, 2018).
+
+:func:`replay` does without a table of what was never seen: it plays a policy on the log of a randomised
+experiment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equinoise import _checks
+from equinoise.bandits.policies.registry import POLICIES
+from equinoise.bandits.replay.logged import Replay, replay
+from equinoise.bandits.simulate import MAX_HORIZON, checked_epsilon, checked_options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["History", "Replay", "interact", "replay", "tableau"]
+
+_LARGEST = 1e100  # of a reward: squares of sums stay finite
+_MOST_ENTRIES = 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What a policy did on a tableau: T rounds, K arms.
+
+    Attributes
+    ----------
+    arms : int64[T]
+        The arm of each round.
+    rewards : float64[T]
+        What it paid.
+    pulls : int64[K]
+    means : float64[K]
+        Mean reward of each arm; NaN for an arm never pulled.
+    policy : str
+    epsilon : float or None
+        None for a policy that takes none.
+    """
+
+    arms: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    pulls: NDArray[np.int64]
+    means: NDArray[np.float64]
+    policy: str
+    epsilon: float | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a round: round (from 0), arm, reward."""
+        import pandas as pd
+
+        return pd.DataFrame({"round": np.arange(len(self.arms)), "arm": self.arms, "reward": self.rewards})
+
+
+def tableau(
+    means: ArrayLike,
+    horizon: int,
+    *,
+    seed: int | None = 0,
+    replicate: int = 0,
+    reward: str = "bernoulli",
+    sigma: float = 1.0,
+) -> NDArray[np.float64]:
+    """Draw the rewards of all arms in all rounds.
+
+    They are those of :func:`equinoise.bandits.simulate`: the policy that is simulated with this seed meets
+    in this replicate exactly these.
+
+    Parameters
+    ----------
+    means : float64[K]
+        True means of the arms.
+    horizon : int
+        Rounds, T.
+    seed : int or None
+        None takes randomness from the operating system.
+    replicate : int
+        The number of the replicate, from 0.
+    reward : {"bernoulli", "gaussian"}
+    sigma : float
+        Standard deviation of Gaussian rewards.
+
+    Returns
+    -------
+    float64[T, K]
+        One word of chance makes a row: the rewards of a round go up and down together, which nobody can see
+        who sees one of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Examples
+    --------
+    >>> tableau([0.9, 0.5], 4, seed=1)
+    array([[1., 1.],
+           [1., 0.],
+           [1., 0.],
+           [1., 1.]])
+    """
+    kind = _checks.choice("reward", reward, ("bernoulli", "gaussian"))
+    low, high = (0.0, 1.0) if kind == "bernoulli" else (-_LARGEST, _LARGEST)
+    given = _checks.array("means", means, np.float64, (None,), low=low, high=high)
+    if given.size == 0:
+        raise ValueError("means must have at least one arm, got none")
+    rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
+    if rounds * given.size > _MOST_ENTRIES:
+        raise ValueError(f"horizon must be one for which the table has at most 1e9 entries, got {horizon!r}")
+    spread = _checks.number("sigma", sigma, 0.0, _LARGEST)
+    first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
+    from equinoise._random import stream_key
+    from equinoise.bandits import rewards as _luck
+
+    number = _luck.BERNOULLI if kind == "bernoulli" else _luck.GAUSSIAN
+    luck = _luck.make_luck(given[:, np.newaxis], rounds, number, noise=False, ties=False)
+    _luck.fill_luck(luck, _luck.make_streams(stream_key(seed), first, 1), rounds, spread)
+    if kind == "bernoulli":
+        return (luck.reward < given).astype(np.float64)
+    rewards: NDArray[np.float64] = luck.reward + given
+    return rewards
+
+
+def interact(
+    policy: str,
+    tableau: ArrayLike,
+    *,
+    epsilon: float | None = None,
+    seed: int | None = 0,
+    replicate: int = 0,
+    form: str = "query",
+    width: str = "counter",
+    counter: str = "binary",
+    ties: str | None = None,
+    **options: Any,
+) -> History:
+    """Play a policy on a tableau.
+
+    Parameters
+    ----------
+    policy : str
+        One of :data:`equinoise.bandits.POLICIES`.
+    tableau : float64[T, K]
+        Rewards of all arms in all rounds, T at least K; in [0, 1] where the policy is to be private.
+    epsilon : float, optional
+        As in :func:`equinoise.bandits.simulate`, like `width`, `counter`, `ties` and `options`.
+    seed : int or None
+        Of the policy's own noise and of drawn ties. With the seed and replicate of a simulation they are the
+        same. None takes randomness from the operating system.
+    replicate : int
+        The number of the replicate, from 0.
+    form : {"query", "online"}
+        "query": in round t the analyst, who has seen nothing but the answers so far, asks the table for the
+        entry (t, arm). "online": the compiled simulation plays, on rewards that were drawn before. The
+        history is the same.
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range, before any work.
+
+    Examples
+    --------
+    >>> table = tableau([0.9, 0.5, 0.4], 100, seed=1)
+    >>> asked = interact("ucb", table)
+    >>> played = interact("ucb", table, form="online")
+    >>> bool((asked.arms == played.arms).all()), int(asked.pulls.sum())
+    (True, 100)
+
+    Both are what the simulation does:
+
+    >>> from equinoise.bandits import simulate
+    >>> run = simulate("ucb", [0.9, 0.5, 0.4], horizon=100, seed=1)
+    >>> bool((run.pulls[0] == asked.pulls).all())
+    True
+    """
+    spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
+    table = _checks.array("tableau", tableau, np.float64, (None, None), low=-_LARGEST, high=_LARGEST)
+    if table.shape[1] == 0 or len(table) < table.shape[1]:
+        raise ValueError(
+            f"tableau must have shape (T, K) with T rounds, at least as many as its K arms, got {table.shape}"
+        )
+    budget = checked_epsilon(spec, epsilon)
+    first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
+    kind = _checks.choice("form", form, ("query", "online"))
+    chosen = checked_options(spec, width, counter, options)
+    order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
+    from equinoise._random import stream_key
+    from equinoise.bandits.replay.stepper import Stepper, arm_means
+
+    rounds, n_arms = table.shape
+    player = Stepper(spec, n_arms, rounds, budget, chosen, order == "random", stream_key(seed), first)
+    ask = _ask if kind == "query" else Stepper.advance
+    arms = np.array([ask(player, row) for row in table], dtype=np.int64)
+    rewards = table[np.arange(rounds), arms]
+    pulls, means = arm_means(arms, rewards, n_arms)
+    return History(arms, rewards, pulls, means, spec.name, budget if spec.needs_epsilon else None)
+
+
+def _ask(player: Any, row: NDArray[np.float64]) -> int:
+    """Let the policy choose an arm by the answers so far, and answer with that entry of the row alone."""
+    arm: int = player.choose()
+    player.update(arm, float(row[arm]))
+    return arm

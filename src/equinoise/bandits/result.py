@@ -1,0 +1,167 @@
+"""What a simulation of a bandit policy returns: arm means, their bias with intervals, and the regret."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks, _results
+from equinoise.bandits.policies.registry import POLICIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["BanditRun"]
+
+
+@dataclass(frozen=True, eq=False)
+class BanditRun:
+    """Replicates of one policy: R replicates, K arms, C checkpoints.
+
+    Attributes
+    ----------
+    reward_sum : float64[R, K]
+        Sum of an arm's rewards over all rounds, without noise.
+    pulls : int64[R, K]
+        How often an arm was played; a row sums to the horizon.
+    trials : int64[C]
+        Rounds played at each checkpoint; the last is the horizon.
+    regret : float64[R, C]
+        Cumulative pseudo-regret: over the arms, how far the mean is below the best one times the pulls.
+    policy : str
+    true_means : float64[K] or float64[R, K]
+    epsilon : float or None
+        None for a policy that takes none.
+    reward : {"bernoulli", "gaussian"}
+    sigma : float or None
+        Standard deviation of Gaussian rewards.
+    ties : {"first", "random"}
+    options : mapping
+        Options of the policy.
+    seed : int or None
+    """
+
+    reward_sum: NDArray[np.float64]
+    pulls: NDArray[np.int64]
+    trials: NDArray[np.int64]
+    regret: NDArray[np.float64]
+    policy: str
+    true_means: NDArray[np.float64]
+    epsilon: float | None
+    reward: str
+    sigma: float | None
+    ties: str
+    options: Mapping[str, Any]
+    seed: int | None
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The arms' sample means float64[R, K], what an analyst would report; NaN for an arm never pulled."""
+        shape = self.pulls.shape
+        none: NDArray[np.float64] = np.full(shape, np.nan)
+        return np.divide(self.reward_sum, self.pulls, out=none, where=self.pulls > 0)
+
+    def bias(self, interval: str = "normal") -> pd.DataFrame:
+        """Return the bias of each arm's sample mean, averaged over replicates, with 95% intervals.
+
+        Parameters
+        ----------
+        interval : {"normal", "hoeffding"}
+            Normal: 1.96 standard errors over the replicates to either side. Hoeffding:
+            sqrt(ln(2/0.05)/(2 R)), which holds for every number of replicates; for Bernoulli rewards alone.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row an arm: ``arm``, ``mean`` (the true one), ``bias``, ``stderr``, ``ci_low``, ``ci_high``.
+            Replicates that never pulled the arm are left out, and where none did all is NaN.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `interval` is another one, or Hoeffding's for Gaussian rewards.
+        """
+        import pandas as pd
+
+        kind = _checks.choice("interval", interval, ("normal", "hoeffding"))
+        if kind == "hoeffding" and self.reward != "bernoulli":
+            raise ValueError("interval must be 'normal' for rewards that are not bounded, got 'hoeffding'")
+        n = np.count_nonzero(self.pulls, axis=0)
+        bias, stderr = self._errors(n)
+        half = _results.Z95 * stderr
+        if kind == "hoeffding":
+            half = np.sqrt(math.log(2.0 / 0.05) / (2.0 * np.maximum(n, 1)))
+        return pd.DataFrame(
+            {
+                "arm": np.arange(len(n)),
+                "mean": self._arm_means,
+                "bias": bias,
+                "stderr": stderr,
+                "ci_low": bias - half,
+                "ci_high": bias + half,
+            }
+        )
+
+    def _errors(self, n: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard error, float64[K], of means less true means over n replicates each."""
+        error = np.where(self.pulls > 0, self.means - self.true_means, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            bias = error.sum(axis=0) / n
+            spread = np.where(self.pulls > 0, error - bias, 0.0)
+            stderr = np.sqrt((spread**2).sum(axis=0) / (n - 1) / n)
+        return bias, np.where(n > 1, stderr, np.nan)
+
+    @property
+    def _arm_means(self) -> NDArray[np.float64]:
+        """True means float64[K], averaged over replicates where each has its own."""
+        return self.true_means if self.true_means.ndim == 1 else self.true_means.mean(axis=0)
+
+    @property
+    def mean_absolute_bias(self) -> float:
+        """The absolute value of each arm's bias (averaged over replicates), averaged over the arms."""
+        return float(np.abs(self._errors(np.count_nonzero(self.pulls, axis=0))[0]).mean())
+
+    @property
+    def bias_bound(self) -> NDArray[np.float64] | None:
+        """What no arm's absolute bias can exceed, float64[K]: min((e^epsilon - 1) mean, 1).
+
+        Proven for every epsilon-private policy with rewards in [0, 1] (Neel and Roth, 2018, theorem 1); it
+        says nothing beyond epsilon = ln 2 for an arm of mean 1, and there it is 1, which no bias of a number
+        in [0, 1] exceeds either. None where the policy is not private or the rewards are not bounded.
+        """
+        if not POLICIES[self.policy].private or self.reward != "bernoulli" or self.epsilon is None:
+            return None
+        factor = math.expm1(min(self.epsilon, 700.0))
+        return np.minimum(factor * self._arm_means, 1.0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a long frame, one row a replicate and arm: replicate, arm, pulls, reward_sum, mean."""
+        values = {"pulls": self.pulls, "reward_sum": self.reward_sum, "mean": self.means}
+        return _results.long_frame({"arm": np.arange(self.pulls.shape[1])}, values)
+
+    def regret_frame(self) -> pd.DataFrame:
+        """Return a long frame, one row a replicate and checkpoint: replicate, trials, regret."""
+        return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
+
+    def summary(self) -> pd.DataFrame:
+        """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
+        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw each arm's bias with its 95% interval; return the Axes."""
+        from equinoise.report import figures
+
+        return figures.bandit_bias(ax, [(self.label, self)])
+
+    @property
+    def label(self) -> str:
+        """Name of the policy with its epsilon, for legends."""
+        if self.epsilon is None:
+            return self.policy
+        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"

@@ -1,0 +1,1 @@
+"""Kernels of DP-EFB: set-up, weights of actions, and a trial."""

@@ -1,0 +1,276 @@
+"""Kernels of DP-EFB: draw a reduced strategy, walk it, add noise, update. A trial costs what it visits.
+
+Arrays travel in named tuples: the learner's ``Plan`` and :class:`equinoise.efb.kernels.weights.Weights`, the
+``Chance`` of an environment, and ``Visits``, scratch for one trial. A trial visits infosets breadth first and
+writes position i of the visit list for the i-th of them, so the children of a visit stand side by side.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise._elementary import exp
+from equinoise._intrinsics import prefetch
+from equinoise._jit import njit
+from equinoise._random import CHANCE, NOISE, STRATEGY, laplace, next_word, philox, uniform
+from equinoise.efb.kernels.weights import Floats, Ints, Weights, multiply, pick
+
+_ZERO = np.uint64(0)
+_at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
+_STEP_MIN = -690.0  # one report moves a weight by a factor in [e^-690, e^80]
+_STEP_MAX = 80.0
+_FACTOR_MAX = 2.0**115
+_FACTOR_MIN = 2.0**-1000
+
+PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
+PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
+CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
+
+
+class Plan(NamedTuple):
+    """What a learner knows: infosets PLAN_INFOSET[I+1], actions PLAN_ACTION[A+1].
+
+    Of an infoset: its first action, and gamma where all its actions share one and none leads to another
+    infoset, else -1; most infosets are of that kind. Of an action: gamma(a), its first child infoset. Fields
+    that are read together lie together, since on a large tree a trial waits for memory.
+    """
+
+    infosets: NDArray[np.void]
+    actions: NDArray[np.void]
+
+
+class Visits(NamedTuple):
+    """The visit list of a trial, each array as long as the longest reduced strategy (m).
+
+    infoset, action, child int64[m]: the infoset, its picked action, the position of that action's first
+    child; reach float64[m]: probability of getting to the infoset; picked, others float64[m]: pi of the
+    picked action and of all the others together; divisor float64[m]: mu(a) + gamma(a);
+    word uint64[m] and value float64[m]: noise words and reported values; factor float64[m]: W, then Z.
+    """
+
+    infoset: Ints
+    action: Ints
+    child: Ints
+    reach: Floats
+    picked: Floats
+    others: Floats
+    divisor: Floats
+    word: NDArray[np.uint64]
+    value: Floats
+    factor: Floats
+
+
+class Chance(NamedTuple):
+    """An environment, with I infosets, A actions, L leaves.
+
+    action_loss float64[A] holds g(a); actions CHANCE_ACTION[A+1] an action's first leaf and the loss of that
+    leaf, which spares most plays a look-up; infoset_cum float64[I], leaf_cum float64[L] running sums of
+    probabilities, of which the first above u comes; leaf_loss float64[L].
+    """
+
+    action_loss: Floats
+    actions: NDArray[np.void]
+    infoset_cum: Floats
+    leaf_cum: Floats
+    leaf_loss: Floats
+
+
+@njit(forceinline=True)
+def draw(
+    plan: Plan,
+    weights: Weights,
+    visits: Visits,
+    ahead: NDArray[np.void],
+    key_0: Any,
+    key_1: Any,
+    replicate: Any,
+    trial: Any,
+) -> int:
+    """Draw a reduced strategy from the policy, breadth first; fill the visit list and return its length n.
+
+    At each visited infoset s an action is drawn from pi(. | s) = w / sum of w over s. mu(a) is the product of
+    pi along the path, ``divisor`` is mu(a) + gamma(a). Position i takes word i of the stream (key; 0,
+    trial, replicate, STRATEGY). For `ahead` see :func:`equinoise.efb.kernels.weights.pick`.
+    """
+    infosets, actions = plan
+    weight = weights.weight
+    s0, s1, s2, s3 = philox(key_0, key_1, _ZERO, np.uint64(trial), np.uint64(replicate), STRATEGY)
+    visits.infoset[0] = 0
+    visits.reach[0] = 1.0
+    n = 1
+    i = 0
+    while i < n:
+        s = visits.infoset[i]
+        first = infosets[s]["first"]
+        width = infosets[s + 1]["first"] - first
+        shared = infosets[s]["exploration"]
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+        u = uniform(word)
+        a, w, rest = pick(weights, ahead, first, width, s, u)
+        scale = 1.0 / (w + rest)
+        mu = visits.reach[i] * (w * scale)
+        visits.action[i] = a
+        visits.picked[i] = w * scale
+        visits.others[i] = rest * scale
+        visits.child[i] = n
+        i += 1
+        if shared >= 0.0:
+            visits.divisor[i - 1] = mu + shared
+            continue
+        visits.divisor[i - 1] = mu + actions[a]["exploration"]
+        for c in range(actions[a]["child"], actions[a + 1]["child"]):
+            visits.infoset[n] = c
+            visits.reach[n] = mu
+            prefetch(weight, infosets[c]["first"])
+            prefetch(weight, infosets[c]["first"] + 8)
+            n += 1
+    return n
+
+
+@njit(forceinline=True)
+def walk(
+    plan: Plan, chance: Chance, visits: Visits, key_0: Any, key_1: Any, replicate: Any, trial: Any
+) -> Any:
+    """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
+
+    The d-th move of the environment takes word d of the stream (key; 0, trial, replicate, CHANCE): the
+    address names no policy, so different learners meet the same luck.
+    """
+    s0, s1, s2, s3 = philox(key_0, key_1, _ZERO, np.uint64(trial), np.uint64(replicate), CHANCE)
+    i = 0
+    while True:
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+        u = uniform(word)
+        if plan.infosets[visits.infoset[i]]["exploration"] >= 0.0:
+            return i, u
+        a = visits.action[i]
+        low, high = plan.actions[a]["child"], plan.actions[a + 1]["child"]
+        if low == high or u >= chance.infoset_cum[high - 1]:
+            return i, u
+        i = visits.child[i] + _first_above(chance.infoset_cum, low, high, u) - low
+
+
+@njit(forceinline=True)
+def leaf_loss(chance: Chance, a: int, u: float) -> float:
+    """Return the loss of the leaf of action a that comes with u."""
+    low, high = chance.actions[a]["leaf"], chance.actions[a + 1]["leaf"]
+    if high - low == 1:
+        return chance.actions[a]["loss"]
+    return chance.leaf_loss[_first_above(chance.leaf_cum, low, high, u)]
+
+
+@njit(forceinline=True)
+def _first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
+    """Return the first k in [low, high) with u < cumulative[k], by bisection; one is known to exist."""
+    high -= 1
+    while low < high:
+        middle = (low + high) >> 1
+        below = u < cumulative[middle]
+        high = middle if below else high
+        low = low if below else middle + 1
+    return low
+
+
+@njit(forceinline=True)
+def add_noise(
+    value: Floats,
+    word: NDArray[np.uint64],
+    n: int,
+    scale: float,
+    key_0: Any,
+    key_1: Any,
+    replicate: Any,
+    trial: Any,
+) -> None:
+    """Set value[i] = xi_i, n independent Laplace(scale) draws; scale 0 gives zeros. word is scratch.
+
+    Position i takes word i of the stream (key; 0, trial, replicate, NOISE). The loss is added to the
+    value of the last action afterwards.
+    """
+    if scale == 0.0:
+        for i in range(n):
+            value[i] = 0.0
+        return
+    s0, s1, s2, s3 = philox(key_0, key_1, _ZERO, np.uint64(trial), np.uint64(replicate), NOISE)
+    for i in range(n):
+        word[i], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+    for i in range(n):
+        value[i] = scale * laplace(word[i])
+
+
+@njit(forceinline=True)
+def update(plan: Plan, weights: Weights, visits: Visits, n: int, learning_rate: float) -> None:
+    """Update the policy by a report, exactly as exponential weights over reduced strategies would.
+
+    lhat(a) = y(a) / (mu(a) + gamma(a)); bottom-up over the visits, a the picked action,
+    W = exp(-eta lhat(a)) times Z of the child infosets of a, w(a) becomes w(a) W, and
+    Z(s) = sum of the new weights over the old = pi(others) + pi(a) W.
+    """
+    factor, value, divisor = visits.factor, visits.value, visits.divisor
+    for i in range(n):
+        step = -learning_rate * value[i] / divisor[i]
+        factor[i] = exp(min(max(step, _STEP_MIN), _STEP_MAX))
+    end = n  # the children of visit i are the visits child[i] .. end - 1
+    for i in range(n - 1, -1, -1):
+        start = visits.child[i]
+        w = factor[i]
+        for c in range(start, end):
+            w *= factor[c]
+        end = start
+        w = min(max(w, _FACTOR_MIN), _FACTOR_MAX)
+        factor[i] = visits.others[i] + visits.picked[i] * w
+        s = visits.infoset[i]
+        first = plan.infosets[s]["first"]
+        multiply(weights, first, plan.infosets[s + 1]["first"] - first, s, visits.action[i], w)
+
+
+@njit
+def run_trials(
+    plan: Plan,
+    weights: Weights,
+    visits: Visits,
+    chance: Chance,
+    keys: NDArray[np.uint64],
+    replicate: int,
+    start: int,
+    stop: int,
+    learning_rate: float,
+    scale: float,
+) -> Any:
+    """Run the trials start..stop-1 of one replicate against one environment.
+
+    Parameters
+    ----------
+    keys : uint64[2]
+        The key of all streams.
+    learning_rate, scale : float
+        eta, and the scale of the Laplace noise on each reported value (0 for none).
+
+    Returns
+    -------
+    expected, observed : float
+        Sums over the trials of the drawn strategy's expected loss, sum of g(a) over its actions, and of
+        the loss that the user saw.
+    """
+    key_0, key_1 = keys[0], keys[1]
+    expected = 0.0
+    observed = 0.0
+    for trial in range(start, stop):
+        n = draw(plan, weights, visits, chance.actions, key_0, key_1, replicate, trial)
+        last, u = walk(plan, chance, visits, key_0, key_1, replicate, trial)
+        prefetch(chance.actions, visits.action[last])
+        for i in range(n):
+            prefetch(chance.action_loss, visits.action[i])
+        if learning_rate > 0.0:
+            add_noise(visits.value, visits.word, n, scale, key_0, key_1, replicate, trial)
+        loss = leaf_loss(chance, visits.action[last], u)
+        observed += loss
+        if learning_rate > 0.0:
+            visits.value[last] += loss
+            update(plan, weights, visits, n, learning_rate)
+        for i in range(n):
+            expected += chance.action_loss[_at(visits.action[i])]
+    return expected, observed

@@ -1,0 +1,223 @@
+"""The server of DP-EFB: one trial at a time, it draws a strategy and learns from the report.
+
+The kernels and the addresses of random numbers are those of :func:`equinoise.efb.simulate`: a server, users
+and plays with one seed repeat replicate 0 of a simulation bit for bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise._archive import load_arrays, save_arrays
+from equinoise._random import stream_key
+from equinoise.efb import state
+from equinoise.efb.baselines import first_policy
+from equinoise.efb.kernels import trial as _kernels
+from equinoise.efb.kernels import weights
+from equinoise.efb.protocol.messages import Report, Strategy
+from equinoise.efb.tuning import Tuning, checked_tuning, tune
+from equinoise.games import GameTree, Policy
+from equinoise.games.tree import LABELS, POINTERS
+
+__all__ = ["Server"]
+
+_FIRST = np.uint64(0)  # the protocol is replicate 0
+_KIND = "equinoise server, version 1"
+
+
+class Server:
+    """The learner: draws a reduced strategy for each user and learns from the noisy report.
+
+    Parameters
+    ----------
+    tree : GameTree
+    horizon : int
+        Number of trials that it is tuned for, T.
+    epsilon : float
+        Local privacy of each report, which users see to; math.inf for none.
+    tuning : {"sharp", "paper"} or Tuning
+    seed : int, optional
+        Of the strategies; None takes randomness from the operating system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Notes
+    -----
+    One thread at a time: callers that share a server hold a lock from the draw to the update.
+
+    A server never needs to be trusted: a report is private before it is sent, whatever the server does with
+    it. The policy, the strategies and anything else made of reports stay as private as these.
+
+    Examples
+    --------
+    >>> from equinoise.efb import User, play
+    >>> from equinoise.games import load
+    >>> tree, environment = load("kuhn_poker")
+    >>> server = Server(tree, horizon=1000, epsilon=4, seed=1)
+    >>> user = User(tree, epsilon=4, noise="float", seed=1)
+    >>> for _ in range(1000):
+    ...     strategy = server.draw()
+    ...     last_action, loss = play(environment, strategy, seed=1)
+    ...     server.update(user.report(strategy, last_action, loss))
+    >>> server.trial, server.policy.shape
+    (1000, (13,))
+    """
+
+    def __init__(
+        self,
+        tree: GameTree,
+        *,
+        horizon: int,
+        epsilon: float,
+        tuning: str | Tuning = "sharp",
+        seed: int | None = None,
+    ) -> None:
+        made = tune(tree, horizon, epsilon)
+        given = checked_tuning(tree, tuning, made.horizon, made.epsilon)
+        if isinstance(given, str):
+            given = made if given == "sharp" else tune(tree, horizon, epsilon, given)
+        self._start(tree, given, first_policy(tree), stream_key(seed), 0)
+
+    def _start(
+        self,
+        tree: GameTree,
+        tuning: Tuning,
+        weight: NDArray[np.float64],
+        key: NDArray[np.uint64],
+        trial: int,
+    ) -> None:
+        self.tree, self.tuning = tree, tuning
+        self._plan = state.make_plan(tree, tuning.exploration)
+        self._weights = state.make_weights(tree, weight)
+        self._visits = state.make_visits(tree)
+        self._key, self._trial = key, trial
+        self._drawn = 0  # length of the visit list, 0 before this trial's strategy is drawn
+
+    def __repr__(self) -> str:
+        return f"Server({self.tree!r}, trial {self._trial} of {self.tuning.horizon})"
+
+    @property
+    def trial(self) -> int:
+        """Number of trials that are over."""
+        return self._trial
+
+    @property
+    def policy(self) -> NDArray[np.float64]:
+        """The present behaviour policy, float64[A]."""
+        out = np.empty(self.tree.n_actions)
+        weights.policy(self.tree.action_ptr, self._weights.weight, out)
+        return out
+
+    def to_policy(self) -> Policy:
+        """Return the present policy with its tree, ready to travel."""
+        return Policy(self.tree, self.policy)
+
+    def draw(self) -> Strategy:
+        """Return this trial's strategy; the same one until the trial is over.
+
+        Raises
+        ------
+        ValueError
+            When the horizon is reached: the tuning and its bound hold no further.
+        """
+        n = self._draw()
+        return Strategy(self._trial, self._visits.infoset[:n], self._visits.action[:n])
+
+    def _draw(self) -> int:
+        self._check_horizon()
+        if not self._drawn:
+            key_0, key_1 = self._key
+            self._drawn = _kernels.draw(
+                self._plan,
+                self._weights,
+                self._visits,
+                self._plan.actions,
+                key_0,
+                key_1,
+                _FIRST,
+                self._trial,
+            )
+        return self._drawn
+
+    def _check_horizon(self) -> None:
+        if self._trial >= self.tuning.horizon:
+            raise ValueError(f"horizon of {self.tuning.horizon} trials is over; a new server may have more")
+
+    def update(self, report: Report) -> None:
+        """Learn from this trial's report and go on to the next trial.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When it is not a report for this trial, of the strategy's length and finite; nothing changes then.
+        """
+        if not isinstance(report, Report):
+            raise TypeError(f"report must be a Report, got {_checks.shown(report)}")
+        if report.trial != self._trial:
+            raise ValueError(f"report must be for trial {self._trial}, got one for trial {report.trial}")
+        n = self._draw()
+        if len(report.values) != n:
+            raise ValueError(f"report must hold {n} values, one an action drawn, got {len(report.values)}")
+        if not np.isfinite(report.values).all():
+            raise ValueError(f"report must be finite, got {_checks.shown(report.values)}")
+        self._visits.value[:n] = report.values
+        _kernels.update(self._plan, self._weights, self._visits, n, self.tuning.learning_rate)
+        self.skip()
+
+    def skip(self) -> None:
+        """Go on to the next trial without learning: this one's user never answered."""
+        self._check_horizon()
+        self._trial, self._drawn = self._trial + 1, 0
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state to a file, atomically; a loaded server goes on to the same bits.
+
+        A strategy that was drawn and not answered yet is drawn again, the same one, after the load.
+        """
+        fields = {field.name: getattr(self.tuning, field.name) for field in dataclasses.fields(Tuning)}
+        exploration = fields.pop("exploration")
+        labels = {name: getattr(self.tree, name) for name in LABELS}
+        arrays = {name: getattr(self.tree, name) for name in POINTERS}
+        arrays |= {
+            "weight": self._weights.weight[: self.tree.n_actions],
+            "exploration": exploration,
+            "key": self._key,
+        }
+        save_arrays(path, _KIND, arrays, {"trial": self._trial, "tuning": fields, "labels": labels})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Server:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there is no such file.
+        ValueError
+            When the file is cut short, damaged, or not a saved server.
+        """
+        arrays, meta = load_arrays(path, _KIND)
+        try:
+            fields: dict[str, Any] = {name: arrays[name] for name in POINTERS} | meta["labels"]
+            tree = GameTree(**fields)
+            tuning = Tuning(exploration=arrays["exploration"], **meta["tuning"])
+            checked_tuning(tree, tuning, tuning.horizon, tuning.epsilon)
+            trial = _checks.integer("trial", meta["trial"], 0, tuning.horizon)
+            weight = _checks.array("weight", arrays["weight"], np.float64, (tree.n_actions,), low=0.0)
+            if not np.maximum.reduceat(weight, tree.action_ptr[:-1]).all():
+                raise ValueError("weight must not vanish over an infoset")
+            key = _checks.array("key", arrays["key"], np.uint64, (2,))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"path {os.fspath(path)!r} does not hold a whole server: {error}") from error
+        server = cls.__new__(cls)
+        server._start(tree, tuning, weight, key, trial)
+        return server

@@ -1,0 +1,1 @@
+"""Experiments on bias in adaptively gathered data."""

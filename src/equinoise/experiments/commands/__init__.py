@@ -1,0 +1,1 @@
+"""What the commands ``efb``, ``nvo`` and ``bandit`` compute, and the words they print."""

@@ -1,0 +1,285 @@
+r"""Gambit's extensive games: a reader of ``.efg`` files.
+
+The file lists the nodes of the tree, parents first: ``c`` is a move of chance, ``p`` a move of a player and
+``t`` an end. Players and infosets have numbers, and infoset numbers count within a player. Actions go by
+their place: labels may be empty or repeated. Numbers are exact, whether integers, decimals or p/q, and stay
+`fractions.Fraction` here. Payoffs of inner nodes add up along the path; outcome 0 is none. What an infoset or
+an outcome is must be said where its number first appears, and may be left out or said again later.
+
+Probabilities that sum to one within 1e-5 are divided by their sum, with a warning where it is off by more
+than 1e-9. An infoset whose labels differ between its nodes is taken with a warning too: the first labels
+stand, as in Gambit. More is allowed than the format asks for where the meaning is plain: names left out, a
+comma after any item of a list, an infoset numbered 0.
+
+References
+----------
+The Gambit project, manual, chapter "Game representation formats": the extensive game (.efg) file format.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from equinoise._checks import shown
+from equinoise.games.efg.declared import Declared
+from equinoise.games.efg.grammar import PROLOGUE, SPACE, TEXT, Script, joined, misfit, plain
+from equinoise.games.efg.nodes import Nodes
+
+__all__ = ["GambitGame", "parse_efg", "read_efg"]
+
+_PLACE = re.compile("[0-9]+:[0-9]+")
+_PROLOGUE = re.compile(SPACE + joined(PROLOGUE))
+
+
+@dataclass(frozen=True, slots=True)
+class GambitGame:
+    """A game in extensive form, as a file lists it: flat arrays over its N nodes, the root first.
+
+    A state is the number of a node.
+
+    Parameters
+    ----------
+    name : str
+        Where the game comes from; plays no part in comparisons.
+    title, comment : str
+        What the file says of itself.
+    player_labels : tuple of str
+        One for each player; they may be empty or repeated.
+    infoset_player, infoset_number : int64[I]
+        Player and number of the infosets; chance events have player -1, and entry 0, with player -4, stands
+        for all terminal nodes.
+    infoset_label : tuple of str
+        Names, unique among the infosets of a player: where the file has none, ``player:number``.
+    infoset_actions : tuple of tuple of str
+        Labels of their actions, which may be empty or repeated.
+    infoset_chances : tuple of tuple of Fraction
+        Probabilities of their actions where chance moves, otherwise empty.
+    infoset_of : int64[N]
+        The infoset of each node.
+    first_child : int64[N]
+        Where the children of a node begin in `children`.
+    children : int64[N]
+        Child nodes, those of one node in a row; entry 0 is the root.
+    sums : tuple of Fraction
+        Payoffs, one for each player in a row.
+    sum_of : int64[N]
+        Where `sums` holds what the path to each node has gathered, its own outcome included.
+    lines : int64[N]
+        The line on which each node begins; plays no part in comparisons.
+
+    Examples
+    --------
+    >>> game = parse_efg('EFG 2 R "coin" { "A" } c "" 1 "" { "h" 1/3 "t" 2/3 } 0 t "" 1 "" { 6 } t "" 0')
+    >>> game
+    GambitGame(name='<text>', title='coin', comment='', player_labels=('A',))
+    >>> game.kind(game.root()), game.actions(0), game.chance(0)
+    (-1, ('h', 't'), (Fraction(1, 3), Fraction(2, 3)))
+    >>> game.payoff(game.child(0, 0), 0), game.payoff(game.child(0, 1), 0)
+    (Fraction(6, 1), Fraction(0, 1))
+    """
+
+    name: str = field(compare=False)
+    title: str
+    comment: str
+    player_labels: tuple[str, ...]
+    infoset_player: array[int] = field(repr=False)
+    infoset_number: array[int] = field(repr=False)
+    infoset_label: tuple[str, ...] = field(repr=False)
+    infoset_actions: tuple[tuple[str, ...], ...] = field(repr=False)
+    infoset_chances: tuple[tuple[Fraction, ...], ...] = field(repr=False)
+    infoset_of: array[int] = field(repr=False)
+    first_child: array[int] = field(repr=False)
+    children: array[int] = field(repr=False)
+    sums: tuple[Fraction, ...] = field(repr=False)
+    sum_of: array[int] = field(repr=False)
+    lines: array[int] = field(repr=False, compare=False)
+
+    @property
+    def n_players(self) -> int:
+        """Number of players."""
+        return len(self.player_labels)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return len(self.infoset_of)
+
+    def root(self) -> int:
+        """Return the state in which the game begins."""
+        return 0
+
+    def kind(self, state: int) -> int:
+        """Return who moves: a player from 0, or ``CHANCE`` (-1), or ``TERMINAL`` (-4) for nobody."""
+        return self.infoset_player[self.infoset_of[state]]
+
+    def actions(self, state: int) -> Sequence[str]:
+        """Return the labels of the actions, in their order; empty at the end of the game."""
+        return self.infoset_actions[self.infoset_of[state]]
+
+    def child(self, state: int, i: int) -> int:
+        """Return the state that action `i` leads to."""
+        return self.children[self.first_child[state] + i]
+
+    def expand(self, state: int) -> tuple[int, Sequence[int]]:
+        """Return how many states come next, and these."""
+        begin, n = self.first_child[state], len(self.infoset_actions[self.infoset_of[state]])
+        return n, self.children[begin : begin + n]
+
+    def chance(self, state: int) -> Sequence[Fraction]:
+        """Return the probabilities of chance's actions; they sum to one exactly."""
+        return self.infoset_chances[self.infoset_of[state]]
+
+    def infoset(self, state: int) -> tuple[int, str]:
+        """Return the number of the infoset within its player, and its label, unique within the player."""
+        entry = self.infoset_of[state]
+        return self.infoset_number[entry], self.infoset_label[entry]
+
+    def where(self, state: int) -> str:
+        """Return a node as a message names it."""
+        return f"the node on line {self.lines[state]} of {self.name}"
+
+    def payoff(self, state: int, player: int) -> Fraction:
+        """Return what the path to the state, its own outcome included, has brought a player in all."""
+        return self.sums[self.sum_of[state] + player]
+
+
+def read_efg(path: str | os.PathLike[str]) -> GambitGame:
+    """Read a Gambit ``.efg`` file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, in UTF-8 with or without a byte order mark.
+
+    Returns
+    -------
+    GambitGame
+        The game, which :func:`equinoise.games.load` turns into one learner's tree.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        The file is no game; the message gives the file, the line and what was expected there.
+
+    Examples
+    --------
+    >>> read_efg("no/such/file.efg")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no/such/file.efg'
+    """
+    try:
+        name = os.fspath(path)
+    except TypeError:
+        raise TypeError(f"path must be a str or a path, got {shown(path)}") from None
+    if not isinstance(name, str):
+        raise TypeError(f"path must be a str or a path, got {shown(path)}")
+    if Path(name).is_dir():
+        raise ValueError(f"path must be an .efg file, got the directory {name}")
+    data = Path(name).read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        here = 1 + data.count(b"\n", 0, error.start)
+        raise ValueError(
+            f"{name}, line {here}: not text in UTF-8: byte {data[error.start]:#04x} at position {error.start}"
+        ) from None
+    return _parsed(text, name)
+
+
+def parse_efg(text: str, name: str = "<text>") -> GambitGame:
+    r"""Read a game from the text of an ``.efg`` file.
+
+    Parameters
+    ----------
+    text : str
+        What the file holds.
+    name : str
+        What errors and warnings call it.
+
+    Returns
+    -------
+    GambitGame
+        The game.
+
+    Raises
+    ------
+    ValueError
+        The text is no game; the message gives the name, the line and what was expected there.
+
+    Warns
+    -----
+    UserWarning
+        Probabilities are off by more than 1e-9, or an infoset has other labels at a later node.
+
+    Examples
+    --------
+    >>> parse_efg('EFG 2 R "" { "A" }\np "" 1 1 "" { "l" "r" } 0\nt "" 1 "" { 1 }')
+    Traceback (most recent call last):
+    ValueError: <text>, line 3: the file ends before the tree does: the node on line 2 (infoset 1 of
+    player 1) has 1 of its 2 children
+    """
+    for argument, value in (("text", text), ("name", name)):
+        if not isinstance(value, str):
+            raise TypeError(f"{argument} must be a str, got {shown(value)}")
+    return _parsed(text, name)
+
+
+def _parsed(text: str, name: str) -> GambitGame:
+    script = Script(name, text.removeprefix("\ufeff"))
+    prologue = _prologue(script)
+    players = tuple(plain(label) for label in re.findall(TEXT, prologue["players"]))
+    if not players:
+        raise script.refusal("a game needs at least one player", prologue.start("players"), prologue.start())
+    declared = Declared(script, len(players))
+    nodes = Nodes(script, declared)
+    nodes.read(prologue.end())
+    declared.warn(stacklevel=3)
+    return GambitGame(
+        name=name,
+        title=plain(prologue["title"]),
+        comment=plain(prologue["comment"] or '""'),
+        player_labels=players,
+        infoset_player=declared.players,
+        infoset_number=declared.numbers,
+        infoset_label=_labels(declared),
+        infoset_actions=tuple(declared.actions),
+        infoset_chances=tuple(declared.chances),
+        infoset_of=nodes.infoset_of,
+        first_child=nodes.first_child,
+        children=nodes.children,
+        sums=tuple(declared.sums),
+        sum_of=nodes.sum_of,
+        lines=nodes.lines,
+    )
+
+
+def _prologue(script: Script) -> re.Match[str]:
+    """Return the match of the row that begins the file."""
+    match = _PROLOGUE.match(script.text)
+    if match is None:
+        begin = re.compile(SPACE).match(script.text)
+        start = begin.end() if begin else 0
+        pos, why = misfit(script.text, start, PROLOGUE)
+        raise script.refusal(why, pos, start)
+    return match
+
+
+def _labels(declared: Declared) -> tuple[str, ...]:
+    """Return a label for every infoset: its name where no other infoset of the player could have it too."""
+    keys = list(zip(declared.players, declared.names, strict=True))
+    times = Counter(keys)
+    return tuple(
+        name
+        if name and times[player, name] == 1 and not _PLACE.fullmatch(name)
+        else f"{player + 1}:{declared.numbers[i]}"
+        for i, (player, name) in enumerate(keys)
+    )

@@ -1,0 +1,240 @@
+"""From a game of many players to the tree of one: an iterative walk over its histories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
+from typing import Any, Protocol
+
+from equinoise import _checks
+from equinoise.games.environment import Environment
+from equinoise.games.tree import GameTree
+from equinoise.games.walk.opponents import Distributions, Mixture, Probability, mixture
+from equinoise.games.walk.record import Record
+
+__all__ = ["CHANCE", "MAX_HISTORIES", "TERMINAL", "Source", "player_number", "walk"]
+
+#: What :meth:`Source.kind` says of a node where chance moves, and of one where the game is over.
+CHANCE = -1
+TERMINAL = -4
+#: Where a walk gives up unless told otherwise: a few minutes on a game of OpenSpiel.
+MAX_HISTORIES = 20_000_000
+_QUESTIONS = ("n_players", "player_labels", "root", "kind", "actions", "child", "chance", "infoset", "payoff")
+
+
+class Source(Protocol):
+    """A game in extensive form, node by node. A state is whatever the source likes.
+
+    A source may also have ``exact = False``, when its probabilities are floats and fractions would gain
+    nothing; ``expand(state) -> (n, iterable of n states)``, when that is faster than ``child`` n times;
+    ``where(state) -> str``, which names a node in a message.
+    """
+
+    @property
+    def n_players(self) -> int:
+        """Number of players."""
+
+    @property
+    def player_labels(self) -> tuple[str, ...]:
+        """One label for each player; they may be empty or repeated."""
+
+    def root(self) -> Any:
+        """Return the state at which the game begins."""
+
+    def kind(self, state: Any) -> int:
+        """Return the number of the player to move, from 0, or CHANCE or TERMINAL."""
+
+    def actions(self, state: Any) -> Sequence[str]:
+        """Return the labels of the actions; they may be empty or repeated, their place counts."""
+
+    def child(self, state: Any, i: int) -> Any:
+        """Return the state after action i."""
+
+    def chance(self, state: Any) -> Sequence[Probability]:
+        """Return the probabilities of the outcomes of a chance node."""
+
+    def infoset(self, state: Any) -> tuple[Hashable, str]:
+        """Return what tells the infoset from others of the player to move, and its label."""
+
+    def payoff(self, state: Any, player: int) -> Probability:
+        """Return what a player gets in all when the game ends here."""
+
+
+def walk(
+    source: Source,
+    player: int | str = 0,
+    opponents: object = "uniform",
+    *,
+    recall: str = "check",
+    max_histories: int = MAX_HISTORIES,
+) -> tuple[GameTree, Environment]:
+    """Build the tree of one player, and the environment that chance and the others make.
+
+    Parameters
+    ----------
+    source : Source
+        The game.
+    player : int or str
+        The learner, by number from 0 or by label.
+    opponents : "uniform", mapping or policy
+        How the other players move: uniformly, or by ``{infoset label: {action label: probability}}`` or
+        ``{infoset label: [probability, ...]}``; for OpenSpiel also an object with ``action_probabilities``.
+    recall : "check" or "refine"
+        What to do with an infoset that forgets the learner's own past: refuse it, or split it.
+    max_histories : int
+        Stop with an error after so many nodes of the game.
+
+    Returns
+    -------
+    tree : GameTree
+        The learner's infosets and actions. Where the first move is not the learner's, the root is an infoset
+        with the single action "(start)".
+    environment : Environment
+        Probabilities given that the action above is played and reached. Branches of probability zero are
+        kept, those below an unreachable action are equally likely. A payoff u is the loss
+        ``(u_max - u)/(u_max - u_min)``, with the payoffs found at the leaves, those of probability zero
+        included: so all environments of one game share one scale. Leaves of one action and payoff are one.
+
+    Raises
+    ------
+    TypeError
+        An argument is of the wrong kind.
+    ValueError
+        An infoset forgets (the message names it and two histories of the learner) or has now more, now fewer
+        actions, a probability is wrong, a payoff is not finite, the game is too large; or the learner never
+        moves, though others do or the game is over at once.
+
+    Warns
+    -----
+    UserWarning
+        Probabilities had to be scaled by more than 1e-9 to sum to one.
+
+    Notes
+    -----
+    Where the source gives fractions everything is exact until the last rounding.
+    """
+    if not all(hasattr(source, name) for name in _QUESTIONS):
+        raise TypeError(f"source must be a game with {', '.join(_QUESTIONS)}, got {_checks.shown(source)}")
+    index = player_number(source.player_labels, player)
+    refine = _checks.choice("recall", recall, ("check", "refine")) == "refine"
+    limit = _checks.integer("max_histories", max_histories, minimum=1)
+    distributions = Distributions()
+    others = mixture(source, opponents, distributions)
+    record = Record(index, refine=refine, exact=getattr(source, "exact", True))
+    if source.kind(source.root()) == TERMINAL:
+        raise ValueError(f"player must be one who moves, but the game is over before player {index} can")
+    others_move = _visit(source, index, others, distributions, record, limit)
+    if others_move and not record.n_moves:
+        raise ValueError(f"player must be one who moves, but player {index} never does in this game")
+    distributions.warn()
+    return record.finish()
+
+
+def player_number(labels: Sequence[str], player: object) -> int:
+    """Return a player's number, given that or a label.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The label of every player.
+    player : int or str
+
+    Raises
+    ------
+    TypeError, ValueError
+        There is no such player, or several have this label.
+    """
+    if not isinstance(player, str):
+        return _checks.integer("player", player, 0, len(labels) - 1)
+    if list(labels).count(player) > 1:
+        raise ValueError(f"player must be a number here, because several players are called {player!r}")
+    if player not in labels:
+        known = ", ".join(repr(label) for label in labels)
+        raise ValueError(
+            f"player must be a number from 0 to {len(labels) - 1} or one of {known}, got {player!r}"
+        )
+    return list(labels).index(player)
+
+
+def _visit(
+    source: Source,
+    player: int,
+    others: Mixture | None,
+    distributions: Distributions,
+    record: Record,
+    limit: int,
+) -> bool:
+    """Meet every history once, depth first, children in order; tell whether another player moves.
+
+    A history comes with the learner's last action and its weight: the product of the probabilities of chance
+    and the others on the way.
+    """
+    kind_of, infoset_of, payoff_of = source.kind, source.infoset, source.payoff
+    add_infoset, add_leaf = record.infoset, record.leaf
+    expand = getattr(source, "expand", None) or partial(_expand, source)
+    above = -1 if kind_of(source.root()) == player else record.start()
+    stack: list[Iterator[tuple[Any, Probability, int]]] = [iter([(source.root(), record.one, above)])]
+    histories = deepest = 0
+    others_move = False
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+            continue
+        state, weight, above = step
+        histories += 1
+        if histories > limit:
+            raise _too_large(limit, record, deepest)
+        kind = kind_of(state)
+        if kind == TERMINAL:
+            add_leaf(above, payoff_of(state, player), weight)
+            continue
+        if len(stack) > deepest:
+            deepest = len(stack)
+        n, below = expand(state)
+        actions: Iterable[int] = repeat(above)
+        weights: Iterable[Probability]
+        if kind == player:
+            key, label = infoset_of(state)
+            first = add_infoset(key, label, above, n, weight, source.actions, state)
+            weights, actions = repeat(weight), range(first, first + n)
+        elif kind == CHANCE:
+            where = partial(_where, source, state, histories)
+            weights = [weight * p for p in distributions(source.chance(state), n, where)]
+        else:
+            others_move = True
+            _check_mover(kind, n, source, state, histories)
+            weights = repeat(weight / n) if others is None else [weight * p for p in others(state, kind, n)]
+        stack.append(zip(below, weights, actions))  # noqa: B905 - repeated without end
+    return others_move
+
+
+def _expand(source: Source, state: Any) -> tuple[int, Iterable[Any]]:
+    """Return the number of children of a state and the children, one after the other."""
+    kind = source.kind(state)
+    n = len(source.chance(state) if kind == CHANCE else source.actions(state))
+    return n, map(partial(source.child, state), range(n))
+
+
+def _where(source: Source, state: Any, histories: int) -> str:
+    """Name a node in a message."""
+    name: Callable[[Any], str] | None = getattr(source, "where", None)
+    return name(state) if name else f"the chance node that is history {histories} of the game"
+
+
+def _check_mover(kind: int, n: int, source: Source, state: Any, histories: int) -> None:
+    """Refuse a node that is nobody's, or where a player has nothing to do."""
+    if not 0 <= kind < source.n_players:
+        raise ValueError(f"game must say who moves, but history {histories} belongs to no player: {kind}")
+    if n == 0:
+        raise ValueError(f"game must give players actions, but history {histories} has none")
+
+
+def _too_large(limit: int, record: Record, deepest: int) -> ValueError:
+    """Say how far a walk came."""
+    return ValueError(
+        f"max_histories must be larger for this game: the walk stopped after {limit} histories, with "
+        f"{record.n_infosets} infosets and {record.n_actions} actions of player {record.player}, "
+        f"{len(record.leaf_payoff)} leaves, {deepest} moves deep"
+    )

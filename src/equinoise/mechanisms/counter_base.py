@@ -1,0 +1,198 @@
+"""What the private counters share: exact sums on a grid, kept noised totals, and a state to save."""
+
+from __future__ import annotations
+
+import abc
+import functools
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise.mechanisms.laplace import secure_laplace
+
+__all__ = ["Counter", "Kernel", "part_of", "slot_of"]
+
+Kernel = Callable[[NDArray[np.float64], int, int, float], float]
+
+_MOST_BITS = 44  # of an item on its grid
+_EXACT_BITS = 53  # of a float64
+_LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
+
+
+def slot_of(n: int) -> int:
+    """Return where total(n) is kept: 1 + trailing zeros of n, and 0 for n = 0."""
+    return (n & -n).bit_length()
+
+
+@functools.lru_cache(maxsize=64)
+def part_of(epsilon: float, parts: int) -> float:
+    """Return the largest float64 of which `parts` together are not above epsilon."""
+    part = epsilon / parts
+    while Fraction(part) * parts > Fraction(epsilon):
+        part = math.nextafter(part, 0.0)
+    return part
+
+
+class Counter(abc.ABC):
+    """A stream's running sum through noised nodes; the public counters say which nodes.
+
+    Items are rounded to a grid that is fine enough not to matter and coarse enough for a float64 to hold
+    every node's sum exactly. So a node's value depends on its own items and on no rounding of others, and
+    what one item can change is known to the last bit.
+
+    A subclass gives what is abstract here, the arguments it was made from (``_options``, for the state), and
+    where they differ from the binary counter's the nodes' parents, the draws in a sum and the kernel.
+    """
+
+    _options: tuple[str, ...]
+    epsilon: float
+    sensitivity: float
+    _capacity: int
+
+    def _start(self, dimension: int, slots: int, seed: int | None, slack: int = 0) -> None:
+        """Set up `dimension` sums of `slots` kept totals each; `slack` is for rounding, in grid steps."""
+        bits = min(_MOST_BITS, _EXACT_BITS + 2 - slots)  # the largest node has 2^(slots - 2) items
+        self._grid = math.ldexp(1.0, math.frexp(self.sensitivity)[1] - bits)
+        steps = self.sensitivity / self._grid
+        self._change = (max(steps, round(steps)) + slack) * self._grid  # of a node, by one item
+        self._slots, self._n = slots, 0
+        self._totals = np.zeros(dimension * slots)  # noised: what has left
+        self._sums = [[0] * slots for _ in range(dimension)]  # exact, in steps of the grid: never leave
+        self._key: NDArray[np.uint64] | None = None
+        if not self.node_scale(self._capacity) <= _LARGEST_SCALE:
+            raise ValueError(f"epsilon must give a finite noise scale, got {self.epsilon!r}")
+        if seed is not None:
+            from equinoise._random import stream_key
+
+            self._key = stream_key(seed)
+        else:  # what is missing is missed now, not at the first item
+            secure_laplace([0.0] * dimension, self._change, part_of(self.epsilon, self._parts(1)))
+
+    @abc.abstractmethod
+    def _parts(self, n: int) -> int:
+        """Return into how many parts epsilon is divided for node n."""
+
+    def _parent(self, n: int) -> int:
+        return n & (n - 1)
+
+    def _draws(self, n: int) -> list[tuple[int, float]]:
+        """Return the draws in the n-th sum, as (how many, of which scale)."""
+        return [(n.bit_count(), self.node_scale(max(n, 1)))]
+
+    def __repr__(self) -> str:
+        form = "secure" if self.secure else "simulation"
+        return f"{type(self).__name__}(epsilon={self.epsilon:g}, n={self._n}, {form})"
+
+    @property
+    def n(self) -> int:
+        """Number of items so far."""
+        return self._n
+
+    @property
+    def secure(self) -> bool:
+        """Whether noise comes from OpenDP and the operating system (seed=None)."""
+        return self._key is None
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise in the present sum (in each entry): sqrt(sum of 2 scale^2)."""
+        return math.sqrt(sum(2.0 * count * scale**2 for count, scale in self._draws(self._n)))
+
+    def node_scale(self, n: int) -> float:
+        """Return the scale of the one Laplace draw that the n-th item brings, n from 1."""
+        item = _checks.integer("n", n, 1, self._capacity)
+        return self._change * self._parts(item) / self.epsilon
+
+    def _add(self, steps: list[int]) -> NDArray[np.float64]:
+        """Add an item, in steps of the grid; return the noised sums float64[d]."""
+        n, parent = self._n + 1, slot_of(self._parent(self._n + 1))
+        sums = [kept[slot_of(n - 1)] + step for kept, step in zip(self._sums, steps, strict=True)]
+        node = [(total - kept[parent]) * self._grid for total, kept in zip(sums, self._sums, strict=True)]
+        values = self._noised(np.array(node), n)
+        total = self._kernel()
+        out = np.empty(len(steps))
+        for i, value in enumerate(values):
+            out[i] = total(self._totals, i * self._slots, n, value)
+            self._sums[i][slot_of(n)] = sums[i]
+        self._n = n
+        return out
+
+    def _kernel(self) -> Kernel:
+        from equinoise.mechanisms.kernels import prefix_total
+
+        return prefix_total
+
+    def _width(self, delta: float) -> float:
+        from equinoise.mechanisms.kernels import tail_width
+
+        draws, scale = self._draws(self._n)[0]
+        return float(tail_width(float(draws), scale, delta))
+
+    def _noised(self, node: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+        """Return node n's sums float64[d] with the one draw each that they ever get."""
+        if self._key is None:
+            return secure_laplace(node, self._change, part_of(self.epsilon, self._parts(n)))
+        from equinoise.mechanisms.kernels import fill_node_noise
+
+        noise = np.empty_like(node)
+        fill_node_noise(self._key, n, self.node_scale(n), noise)
+        return node + noise
+
+    def _check_room(self) -> None:
+        if self._n >= self._capacity:
+            raise ValueError(f"horizon of {self._capacity} items is over; a new counter may have more")
+
+    def _latest(self) -> NDArray[np.float64]:
+        return self._totals[slot_of(self._n) :: self._slots].copy()
+
+    def state(self) -> dict[str, Any]:
+        """Return all there is to go on from, in the types of JSON.
+
+        It holds exact sums, so it is as secret as the items. Only one counter may go on from a state in
+        earnest: two that do each noise the next node, and that node's items pay for both.
+        """
+        return {
+            "kind": type(self).__name__,
+            "options": {name: getattr(self, name) for name in self._options},
+            "key": None if self._key is None else [int(word) for word in self._key],
+            "n": self._n,
+            "totals": self._totals.tolist(),
+            "sums": [list(kept) for kept in self._sums],
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Return the counter that :meth:`state` described; noise that was drawn is kept, never drawn again.
+
+        Raises
+        ------
+        ValueError
+            When it is not the whole state of such a counter.
+        ImportError
+            When the state is of a secure counter and OpenDP is not installed.
+        """
+        try:
+            if state["kind"] != cls.__name__:
+                raise ValueError(f"its kind is {_checks.shown(state['kind'])}")
+            make: Any = cls
+            counter: Self = make(**state["options"], seed=None if state["key"] is None else 0)
+            counter._restore(state)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"state must be one of a {cls.__name__}: {error}") from error
+        return counter
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._n = _checks.integer("n", state["n"], 0, self._capacity)
+        self._totals = _checks.array("totals", state["totals"], np.float64, self._totals.shape).copy()
+        if self._key is not None:
+            words = [_checks.integer("key", word, 0, 2**64 - 1) for word in state["key"]]
+            self._key = _checks.array("key", np.array(words, dtype=np.uint64), np.uint64, (2,))
+        sums = [[_checks.integer("sums", entry) for entry in kept] for kept in state["sums"]]
+        if [len(kept) for kept in sums] != [self._slots] * len(self._sums):
+            raise ValueError(f"sums must be {len(self._sums)} lists of {self._slots} integers")
+        self._sums = sums

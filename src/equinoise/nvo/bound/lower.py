@@ -1,0 +1,138 @@
+"""How far from the best: a number that the divergence of no certified profile falls below."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equinoise import _checks
+from equinoise.nvo.bound.cuts import Cuts, Solution
+from equinoise.nvo.bound.relaxation import Floats, Node, Problem, make_problem
+from equinoise.nvo.ratios import checked_game, ratio_limits
+
+__all__ = ["lower_bound"]
+
+_FIRST_GAP = 1e-4  # to which the first program is solved, relative
+_GAP = 2e-3  # and the others
+_USED = 1e-7  # a larger part of a bin's players counts as use
+_NOT_FINE = 1e-6  # relative excess over a limit
+
+
+def lower_bound(
+    kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float, *, nodes: int = 32, enough: float = math.inf
+) -> float:
+    """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
+
+    Parameters
+    ----------
+    kernel : float64[K, V, K] or float64[R, V, K]
+        Masses M[k, v, x] of the noise; of all bins, or of the R bins that hold players.
+    bin_counts : int64[K]
+        The histogram.
+    epsilon : float
+    nodes : int
+        Convex programs to solve at most, in branch and bound; 1 is the plain relaxation. A tenth of a second
+        each for a hundred bins.
+    enough : float
+        Stop as soon as the bound reaches this, for instance nine tenths of the best KL that is known.
+
+    Returns
+    -------
+    float
+        In nats, never negative.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of a wrong kind or out of range.
+
+    Notes
+    -----
+    The relaxation lets a bin of few players mix what they cannot mix: a scale too small to be allowed and
+    another one, of which the average is allowed. Where that happens, the program is solved twice more:
+    without that type, and with a player at least who uses it and is fine. The lesser value is a bound, and so
+    it goes on at the node with the least one, until no type that is used there breaks a limit or `nodes` is
+    reached.
+
+    No value of a solver enters the result. Its multipliers are put into the Lagrange dual, which is a bound
+    for any multipliers, and the most that rounding can have added is subtracted
+    (:func:`equinoise.nvo.bound.relaxation.dual_bound`). That a node has no certified profile is believed only
+    if its multipliers prove it in the same way. Limits are loosened by 1e-12, so profiles whose check was
+    rounded in their favour are covered.
+
+    Examples
+    --------
+    >>> masses = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])
+    >>> round(lower_bound(masses, [2, 1], epsilon=1.0), 4)
+    0.0024
+    >>> lower_bound(masses[:, :1], [1, 1], epsilon=0.1)
+    inf
+    """
+    nodes = _checks.integer("nodes", nodes, 1)
+    enough = _checks.number("enough", enough, 0.0, finite=False)
+    masses, counts, epsilon = checked_game(kernel, bin_counts, epsilon)
+    low, high, _ = ratio_limits(int(counts.sum()), epsilon)
+    problem = make_problem(masses, counts, low, high)
+    return max(_least_leaf(problem, nodes, enough), 0.0)
+
+
+def _least_leaf(problem: Problem, nodes: int, enough: float) -> float:
+    """Return the least bound among the leaves of the tree when the search stops."""
+    shape = problem.kernel.shape[:2]
+    root = Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_))
+    cuts, order = Cuts(problem), itertools.count()
+    solution = cuts.relax(root, _FIRST_GAP)
+    leaves = [(solution.bound, next(order), root, solution)]
+    solved = 1
+    while leaves[0][0] < enough and solved + 1 < nodes:
+        bound, _, node, solution = leaves[0]
+        branch = _branch(problem, node, solution)
+        if branch is None:
+            break
+        heapq.heappop(leaves)
+        for child in _children(node, *branch):
+            solution = cuts.relax(child, _GAP)
+            solved += 1
+            heapq.heappush(leaves, (max(bound, solution.bound), next(order), child, solution))
+    return leaves[0][0]
+
+
+def _branch(problem: Problem, node: Node, solution: Solution) -> tuple[int, int] | None:
+    """Return the type (bin, scale) to decide on, None when nothing is left to decide.
+
+    That is a type in use that breaks a limit, else one that less than one player uses.
+    """
+    if solution.parts is None or solution.mass is None:
+        return None
+    parts = np.where((solution.parts > _USED) & ~node.forced, solution.parts, 0.0)
+    excess = _excess(problem, solution.mass)
+    score = np.where(excess > _NOT_FINE, parts * (1.0 - solution.parts) * np.minimum(excess, 1.0), 0.0)
+    if not score.any():
+        players = parts * problem.players[:, None]
+        score = np.where(players < 1.0 - 1e-6, players * (1.0 - players), 0.0)
+    if not score.any():
+        return None
+    i, v = np.unravel_index(int(score.argmax()), score.shape)
+    return int(i), int(v)
+
+
+def _excess(problem: Problem, mass: Floats) -> Floats:
+    """Return by which part every type breaks its worse limit at a given mass, float64[R, V]."""
+    ratio = np.divide(problem.kernel, mass, out=np.zeros_like(problem.kernel), where=mass > 0.0)
+    excess = ratio.max(axis=2) / problem.high - 1.0
+    if problem.low > 0.0:
+        excess = np.maximum(excess, 1.0 - ratio[:, :, mass > 0.0].min(axis=2) / problem.low)
+    return np.asarray(excess)
+
+
+def _children(node: Node, i: int, v: int) -> list[Node]:
+    """Return the node without type (i, v), unless it is the last one of its bin, and the node with it."""
+    without, forced = node.allowed.copy(), node.forced.copy()
+    without[i, v] = False
+    forced[i, v] = True
+    children = [Node(without, node.forced)] if without[i].any() else []
+    return [*children, Node(node.allowed, forced)]

@@ -1,0 +1,21 @@
+"""From a profile to what others may see: drawing, composition of rows, certificate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from equinoise._lazy import attach
+
+if TYPE_CHECKING:
+    from equinoise.nvo.release.budget import Budget, epsilon_for_total
+    from equinoise.nvo.release.composition import Composition, compose
+    from equinoise.nvo.release.draw import draw_bins, sample
+
+__all__ = ["Budget", "Composition", "compose", "draw_bins", "epsilon_for_total", "sample"]
+
+_HOMES = {
+    "budget": ("Budget", "epsilon_for_total"),
+    "composition": ("Composition", "compose"),
+    "draw": ("draw_bins", "sample"),
+}
+__getattr__, __dir__ = attach(__name__, _HOMES)

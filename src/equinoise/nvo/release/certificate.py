@@ -1,0 +1,173 @@
+"""What a release protects and what it does not, in figures and in sentences, in the types of JSON."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import platform
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import equinoise
+from equinoise import _checks, _results
+from equinoise.nvo.release.composition import DELTA, Composition, compose
+
+if TYPE_CHECKING:
+    from equinoise.nvo.profile import Profile
+
+__all__ = ["certificate", "limits", "promise"]
+
+NOT_PRIVATE = "seeded: not private"
+SYSTEM = "operating system"
+_EXP_MAX = 700.0  # beyond, e^epsilon is no number
+
+
+def certificate(
+    profile: Profile, rows: int | None = None, seed: int | None = None, *, delta: float = DELTA
+) -> dict[str, Any]:
+    """Certify a release: what was checked, for whom it holds, and where it ends.
+
+    Parameters
+    ----------
+    profile : Profile
+    rows : int, optional
+        Rows that are drawn; as many as there are records by default.
+    seed : int or None
+        Of the draw; None for the operating system's randomness.
+    delta : float
+        At which the rows are composed.
+
+    Returns
+    -------
+    dict
+        In the types of JSON: ``certified``, ``promise`` (a sentence), ``limits`` (four sentences),
+        ``warnings`` (sentences), ``n``, ``bins``, ``scales``, ``epsilon``, ``satisfied``,
+        ``realised_epsilon`` and ``composed`` (each for ``removal`` and ``addition``), ``bounds`` (``low``,
+        ``high``, ``source``), ``range``, ``rows``, ``seed``, ``sampling`` and ``versions``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+    >>> found = certificate(NoiseGame(histogram, epsilon=1).best_response(), rows=5)
+    >>> found["certified"], found["bounds"]["source"], len(found["limits"]), found["sampling"]
+    (True, 'public', 4, 'operating system')
+    """
+    histogram = profile.game.histogram
+    drawn = _checks.integer("rows", histogram.n if rows is None else rows, 1)
+    if seed is not None:
+        seed = _checks.integer("seed", seed, 0)
+    total = compose(profile.game.noise, profile.counts, profile.evaluation, drawn, delta)
+    facts = {
+        "certified": profile.certified,
+        "promise": promise(profile),
+        "limits": limits(profile, total),
+        "warnings": _warnings(profile, seed),
+        "n": histogram.n,
+        "bins": histogram.n_bins,
+        "scales": len(profile.game.scales),
+        "epsilon": profile.game.epsilon,
+        "satisfied": profile.n_satisfied,
+        "realised_epsilon": {
+            "removal": profile.realised_epsilon,
+            "addition": profile.realised_epsilon_addition,
+        },
+        "composed": {
+            "rows": total.draws,
+            "delta": total.delta,
+            "removal": total.removal,
+            "addition": total.addition,
+            "epsilon": total.epsilon,
+            "median": total.median,
+            "method": total.method,
+        },
+        "bounds": {
+            "low": histogram.bounds[0],
+            "high": histogram.bounds[1],
+            "source": "public" if histogram.bounds_given else "the data's own",
+        },
+        "range": list(histogram.range),
+        "rows": drawn,
+        "seed": SYSTEM if seed is None else seed,
+        "sampling": SYSTEM if seed is None else NOT_PRIVATE,
+        "method": profile.method,
+        "versions": {
+            "equinoise": equinoise.__version__,
+            "numpy": np.__version__,
+            "numba": importlib.metadata.version("numba"),
+            "python": platform.python_version(),
+        },
+    }
+    plain: dict[str, Any] = _results.plain(facts)
+    return plain
+
+
+def promise(profile: Profile) -> str:
+    """Return in one sentence what was checked."""
+    n, epsilon = profile.game.n, profile.game.epsilon
+    if not profile.certified:
+        wrong = n - profile.n_satisfied
+        return f"Nothing is promised: {wrong:,} of {n:,} records are not within epsilon {epsilon:.4g}."
+    factor = f" = {math.exp(epsilon):.3g}" if epsilon < _EXP_MAX else ""
+    return (
+        f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g}: without it, no value "
+        f"would come out more than e^{epsilon:.4g}{factor} times as often or as rarely (the worst record "
+        f"reaches epsilon {profile.realised_epsilon:.3g}). A record is a row of the file: somebody with "
+        "several rows has less."
+    )
+
+
+def limits(profile: Profile, total: Composition) -> list[str]:
+    """Return the four limits of the guarantee, each in words that need no mathematics."""
+    frozen = (
+        "It holds for this data set only, with the noise scales as they are now, fixed and secret. Solved "
+        "anew without one record, other scales come out and can betray it: in a trial with an outlier the "
+        "factor was e^4.3 where epsilon was 1. Keep the scales to yourself, and do not release this column "
+        "again after records have come or gone."
+    )
+    typical = "" if total.median is None else f", at most {total.median:.3g} for half of the records"
+    draws = (
+        f"Epsilon {profile.game.epsilon:.4g} is for one row. All {total.draws:,} rows together come to "
+        f"epsilon {total.epsilon:.3g} for the worst record{typical}, but for a chance of {total.delta:g}. "
+        "Every further row that is drawn adds to that."
+    )
+    relations = (
+        "Taking a record away and adding one are different questions. For a record that is there, one row "
+        f"tells at most epsilon {profile.realised_epsilon:.3g}, all rows {total.removal:.3g}; for one more "
+        f"like it, {profile.realised_epsilon_addition:.3g} and {total.addition:.3g}. For somebody whose "
+        "value nobody here has, nothing is promised."
+    )
+    return [frozen, _bounds(profile), draws, relations]
+
+
+def _bounds(profile: Profile) -> str:
+    histogram = profile.game.histogram
+    low, high = (f"{bound:g}" for bound in histogram.bounds)
+    if histogram.bounds_given:
+        return (
+            f"The bounds {low} to {high} count as public. That must be true: if they were looked up in the "
+            "data, they tell about its smallest and largest record, and nothing here protects these."
+        )
+    return (
+        f"No public bounds were given, so the data's own smallest and largest value, {low} and {high}, set "
+        "the range. They show in the sample, and epsilon does not hold for the records at the ends (in "
+        "trials these had 1.2 to 3.7 where it was 1). Give bounds that can be known without the data."
+    )
+
+
+def _warnings(profile: Profile, seed: int | None) -> list[str]:
+    found = ["The figures of this certificate come from the data, and are no part of what is protected."]
+    if not profile.game.histogram.bounds_given:
+        found.append("The bounds are the data's own: see the second limit.")
+    if seed is not None:
+        found.append(
+            f"The sample was drawn with seed {seed} and is not private: whoever knows all records but one, "
+            "and the seed, can see with which value of the last one these rows come out."
+        )
+    return found

@@ -1,0 +1,153 @@
+"""Drawing from a profile: bins with their exact probabilities, given as midpoints in the data's units."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+
+if TYPE_CHECKING:
+    from equinoise.nvo.pairs import PairProfile
+    from equinoise.nvo.profile import Profile
+
+__all__ = ["MAX_ROWS", "draw_bins", "sample"]
+
+MAX_ROWS = 10**9
+_PURPOSE = 12  # of the random words of a seed, see equinoise._random
+_WORD = 64  # bits
+_CHUNK = 2**18  # rows whose words are drawn at a time
+
+Words = Callable[[int], NDArray[np.uint64]]
+
+
+def sample(
+    profile: Profile | PairProfile, size: int, seed: int | None = None, *, allow_uncertified: bool = False
+) -> Any:
+    """Draw rows from a profile, independently of each other.
+
+    Parameters
+    ----------
+    profile : Profile or PairProfile
+    size : int
+        Rows, at least 1. Every row adds to what the release tells, see
+        :mod:`equinoise.nvo.release.composition`.
+    seed : int or None
+        None, the default, takes randomness from the operating system. With a seed the same rows come out
+        again, and whoever knows or guesses the seed can undo the noise: that is not private.
+    allow_uncertified : bool
+        Draw even where some record is not satisfied.
+
+    Returns
+    -------
+    float64[size] or int64[size]
+        Midpoints of bins in the data's units; integers where the values were integers. Of pairs, one array
+        for each column.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range, or the profile is not certified.
+
+    Notes
+    -----
+    Bin x has probability S[x]/n. No noise is added to a midpoint: with several scales, continuous noise would
+    give the record with the largest scale away in the tails.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+    >>> profile = NoiseGame(histogram, epsilon=1).best_response()
+    >>> rows = sample(profile, 5)
+    >>> rows.dtype, len(rows)
+    (dtype('int64'), 5)
+    """
+    rows = _checks.integer("size", size, 1, MAX_ROWS)
+    if not _checks.flag("allow_uncertified", allow_uncertified) and not profile.certified:
+        satisfied = f"{profile.n_satisfied} of {profile.game.n} records"
+        raise ValueError(f"profile must be certified, got one that satisfies {satisfied}")
+    return profile.game.histogram.to_units(draw_bins(profile.pmf, rows, seed))
+
+
+def draw_bins(pmf: NDArray[np.float64], size: int, seed: int | None = None) -> NDArray[np.int64]:
+    """Draw numbers of bins with probabilities pmf / sum(pmf), exactly.
+
+    Parameters
+    ----------
+    pmf : float64[X]
+        Finite and not negative, not all zero.
+    size : int
+    seed : int or None
+        None takes randomness from the operating system.
+
+    Returns
+    -------
+    int64[size]
+        In the order in which they were drawn; a smaller size gives the first of them where a seed is given.
+
+    Notes
+    -----
+    A uniform float64 knows nothing below 2^-53, where the noise of a record far away may lie, and would make
+    outcomes impossible that two records should share. Here a row is a binary fraction of as many random bits
+    as are needed to tell on which side of the boundaries it falls: the first 64 nearly always do.
+
+    Examples
+    --------
+    >>> draw_bins(np.array([0.5, 0.0, 0.5]), 6, seed=1)
+    array([...])
+    """
+    words = _system_words if seed is None else _seeded_words(seed)
+    shares = [Fraction(float(p)) for p in pmf]
+    total = sum(shares)
+    bounds = [part / total for part in accumulate(shares)][:-1]  # bin x is [bounds[x - 1], bounds[x])
+    bins = np.empty(size, dtype=np.int64)
+    for start in range(0, size, _CHUNK):
+        part = bins[start : start + _CHUNK]
+        part[:] = _invert(bounds, words(len(part)), words)
+    return bins
+
+
+def _system_words(size: int) -> NDArray[np.uint64]:
+    return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+
+
+def _seeded_words(seed: int) -> Words:
+    """Return a source of words: the block at (draw, 0, 0, purpose) of the seed's key."""
+    from equinoise._random import stream_key
+
+    generator = np.random.Philox(counter=[0, 0, 0, _PURPOSE], key=stream_key(seed))
+    return lambda size: np.asarray(generator.random_raw(size), dtype=np.uint64)
+
+
+def _invert(bounds: list[Fraction], drawn: NDArray[np.uint64], more: Words) -> NDArray[np.int64]:
+    """Return how many boundaries are at or below each place in [0, 1), int64[n]; a word is its first bits."""
+    cut = np.array([_floor(bound) for bound in bounds], dtype=np.uint64)
+    bins = np.searchsorted(cut, drawn, side="left").astype(np.int64)
+    for i in np.flatnonzero(np.searchsorted(cut, drawn, side="right") != bins):
+        bins[i] = _settle(bounds, int(drawn[i]), more)
+    return bins
+
+
+def _floor(bound: Fraction) -> int:
+    """Return the first bits of a boundary; one at 1 is never reached."""
+    return min(math.floor(bound * (1 << _WORD)), (1 << _WORD) - 1)
+
+
+def _settle(bounds: list[Fraction], word: int, more: Words) -> int:
+    """Return the bin of a place whose first bits `word` are also a boundary's: draw more of them."""
+    bits = _WORD
+    while True:
+        word = (word << _WORD) | int(more(1)[0])
+        bits += _WORD
+        low = sum(bound <= Fraction(word, 2**bits) for bound in bounds)
+        high = sum(bound < Fraction(word + 1, 2**bits) for bound in bounds)
+        if low == high:
+            return low

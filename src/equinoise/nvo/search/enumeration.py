@@ -1,0 +1,175 @@
+"""Enumeration of profiles: exact in tiny games, and the genetic search that the paper calls approximate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equinoise import _checks, replicates
+from equinoise.nvo.search.table import Floats, Found, Ints, Table
+
+__all__ = ["exhaustive", "genetic"]
+
+_PIECE = 20_000  # profiles between two looks at whether the user wants to stop
+_LARGEST_ENUMERATION = 20_000_000
+
+
+def exhaustive(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> Found:
+    """Look at every profile of a tiny game.
+
+    Parameters
+    ----------
+    kernel, bin_counts, epsilon
+        As for :func:`anneal`.
+
+    Returns
+    -------
+    Found
+        The certified profile with the least divergence. If none is certified, the one that satisfies the most
+        players, and of these the one with the least divergence.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of a wrong kind or out of range, or there are more than 20 million profiles: the
+        product over bins of (n_k + V - 1) choose (V - 1).
+
+    Examples
+    --------
+    >>> masses = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])
+    >>> exhaustive(masses, [2, 1], epsilon=1.0).counts.tolist()
+    [[1, 1], [0, 1]]
+    """
+    table = Table(kernel, bin_counts, epsilon)
+    n_scales = table.shape[1]
+    n_profiles = math.prod(math.comb(k + n_scales - 1, n_scales - 1) for k in table.players.tolist())
+    if n_profiles > _LARGEST_ENUMERATION:
+        raise ValueError(
+            f"bin_counts must leave at most {_LARGEST_ENUMERATION} profiles, got {n_profiles} "
+            f"with {n_scales} scales"
+        )
+    from equinoise.nvo.search.kernels.enumeration import exhaust
+
+    counts = table.uniform(0)
+    best, numbers = counts.copy(), np.array([-1.0, math.inf])
+    while exhaust(table.game, counts, best, numbers, table.work, _PIECE):
+        replicates.tick()
+    return table.found(best)
+
+
+def genetic(
+    kernel: ArrayLike,
+    bin_counts: ArrayLike,
+    epsilon: float,
+    *,
+    seed: int | None = 0,
+    generations: int = 200,
+    population: int = 500,
+    parents: int = 10,
+    mutation: float = 0.05,
+    kept: int = 5,
+) -> Found:
+    """Search by a genetic algorithm over the players' options, the paper's approximate enumeration.
+
+    Parameters
+    ----------
+    kernel, bin_counts, epsilon, seed
+        As for :func:`anneal`.
+    generations : int
+        After the first, which is random.
+    population : int
+        Profiles of a generation.
+    parents : int
+        The best of a generation, of which the next one's children are made; at least 2.
+    mutation : float
+        Probability of a player to change to another option, in every child.
+    kept : int
+        The best of a generation that live on; at most `parents`.
+
+    Returns
+    -------
+    Found
+        The best of the last generation; certified only if it happens to be.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of a wrong kind or out of range.
+
+    Notes
+    -----
+    The payoff is the number of satisfied players + 1 - KL/ln K. Two cuts are drawn for every child, over
+    players in order of their bins.
+
+    Examples
+    --------
+    >>> masses = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])
+    >>> genetic(masses, [2, 1], epsilon=1.0, generations=3).counts.tolist()
+    [[1, 1], [0, 1]]
+    """
+    size = _checks.integer("population", population, 2)
+    n_parents = _checks.integer("parents", parents, 2, size)
+    n_kept = _checks.integer("kept", kept, 0, n_parents)
+    generations = _checks.integer("generations", generations, 0)
+    rate = _checks.number("mutation", mutation, 0.0, 1.0)
+    table = Table(kernel, bin_counts, epsilon)
+    from equinoise._random import stream_key
+
+    herd = _Herd(table, stream_key(seed), n_parents, n_kept, -math.inf if rate == 1.0 else math.log1p(-rate))
+    payoffs = np.empty(size)
+    for generation in range(generations + 1):
+        replicates.tick()
+        herd.step(generation, payoffs)
+    return table.found(herd.best())
+
+
+class _Herd:
+    """The parents of a genetic search: options int16[P, n], best first."""
+
+    def __init__(
+        self, table: Table, key: NDArray[np.uint64], n_parents: int, n_kept: int, stay: float
+    ) -> None:
+        self.table, self.key, self.n_kept, self.stay = table, key, n_kept, stay
+        self.starts = np.concatenate([[0], np.cumsum(table.players)])
+        self.options = np.zeros((n_parents, table.game.n), dtype=np.int16)
+        self.counts = table.uniform(0)
+
+    def step(self, generation: int, payoffs: Floats) -> None:
+        """Fill the payoffs of a generation, best first, and make its best the parents."""
+        from equinoise.nvo.search.kernels.enumeration import breed, count_options
+
+        first = self.n_kept if generation else 0
+        game, n_scales = self.table.game, self.table.shape[1]
+        own = np.empty((len(self.options), len(self.counts)), dtype=np.int64)
+        for options, counts in zip(self.options, own, strict=True):
+            count_options(self.starts, options, n_scales, counts)
+        breed(
+            game, self.starts, self.key, generation, self.options, own, self.stay,
+            first, payoffs, np.empty(game.n, dtype=np.int16), self.counts, self.table.work,
+        )  # fmt: skip
+        order = np.argsort(-payoffs, kind="stable")
+        self.options = np.stack([self._child(int(c), generation, first) for c in order[: len(self.options)]])
+        payoffs[:] = payoffs[order]
+
+    def _child(self, child: int, generation: int, first: int) -> NDArray[np.int16]:
+        """Return the options of a member of this generation, made again from its address."""
+        from equinoise.nvo.search.kernels import enumeration as kernels
+
+        if child < first:
+            return np.array(self.options[child])
+        options: NDArray[np.int16] = np.empty(self.table.game.n, dtype=np.int16)
+        n_scales = self.table.shape[1]
+        if generation == 0:
+            kernels.random_options(self.key, child, n_scales, options)
+        else:
+            kernels.cross_options(self.key, child, generation, self.options, n_scales, self.stay, options)
+        return options
+
+    def best(self) -> Ints:
+        """Return the best parent's counts int64[T]."""
+        from equinoise.nvo.search.kernels.enumeration import count_options
+
+        count_options(self.starts, self.options[0], self.table.shape[1], self.counts)
+        return self.counts

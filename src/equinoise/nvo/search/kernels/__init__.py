@@ -1,0 +1,1 @@
+"""Kernels of the searches, over the counts of a profile."""
