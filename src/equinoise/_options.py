@@ -6,6 +6,7 @@ and its completion, the docs, the tests.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -51,10 +52,10 @@ class Option:
         if self.kind == "choice":
             return _checks.choice(name, value, self.choices)
         if self.kind == "integer":
-            low, high = (None if end is None else int(end) for end in (self.low, self.high))
-            return _checks.integer(name, value, low, high)
-        inf = float("inf")
-        low, high = (-inf if self.low is None else self.low), (inf if self.high is None else self.high)
+            least, most = (None if end is None else int(end) for end in (self.low, self.high))
+            return _checks.integer(name, value, least, most)
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
         return _checks.number(name, value, low, high)
 
     def parse(self, name: str, text: str) -> Any:
