@@ -166,7 +166,7 @@ def plan(which: str, settings: Settings) -> Report:
         raise ValueError(f"csv is for nvo or all, got it with {chosen}")
     steps: list[Step] = []
     for pillar in PILLARS if chosen == "all" else (chosen,):
-        module = importlib.import_module(f"equinoise.experiments.reproduce_{pillar}")
+        module = importlib.import_module(f"equinoise.experiments.{pillar}.exhibits")
         try:
             steps.extend(module.steps(settings))
         except ImportError as error:

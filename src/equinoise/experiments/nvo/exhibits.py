@@ -24,7 +24,7 @@ from equinoise.report.exhibit import Claim, Exhibit, Table, beside
 
 __all__ = ["Source", "column", "start", "steps"]
 
-_PUBLISHED = Path(__file__).with_name("published_nvo.csv")
+_PUBLISHED = Path(__file__).with_name("published.csv")
 _DATASETS = {  # what they are, and where the paper prints its figures
     "nba_height": "heights of 1,307 basketball players, tables 1 and 3",
     "income_899": "incomes of 899 people, table 4",
