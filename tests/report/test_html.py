@@ -16,7 +16,7 @@ import pytest
 
 from equinoise.report import figures, html
 from equinoise.report.curves import Curve, curves, legend_below, ticks_at
-from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, beside
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.html import page
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -310,7 +310,7 @@ def test_wrong_exhibits(changes, words):
 
 
 def test_published_figures_stand_beside_ours_with_a_ratio_and_a_reason():
-    frame = beside(
+    frame = comparison(
         [
             Claim("far", 2.0, 3.0, "Because."),
             Claim("near", 2.0, 2.19, "Because."),
@@ -332,7 +332,7 @@ def test_published_figures_stand_beside_ours_with_a_ratio_and_a_reason():
 
 
 def test_an_interval_that_holds_what_was_published_is_an_agreement():
-    frame = beside(
+    frame = comparison(
         [
             Claim("inside", 1.0, 1.3, "Because.", stderr=0.16),
             Claim("outside", 1.0, 1.3, "Because.", stderr=0.15),
@@ -349,7 +349,7 @@ def test_an_interval_that_holds_what_was_published_is_an_agreement():
 
 def test_a_difference_without_a_reason_is_refused():
     with pytest.raises(ValueError, match="why must say why"):
-        beside([Claim("far", 1.0, 2.0, " ")])
+        comparison([Claim("far", 1.0, 2.0, " ")])
 
 
 def test_curves_draw_intervals_bounds_and_published_points():

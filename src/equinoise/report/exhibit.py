@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "Exhibit", "Picture", "Table", "beside"]
+__all__ = ["Claim", "Exhibit", "Picture", "Table", "comparison", "csv_bytes"]
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _NEAR = 0.1  # relative difference up to which two figures agree
@@ -101,14 +101,17 @@ class Exhibit:
 
     def files(self) -> dict[str, bytes]:
         """Return bytes by their paths: ``tables/NAME-STEM.csv``, ``figures/NAME-STEM.png`` and ``.svg``."""
-        made = {f"tables/{self.name}-{stem}.csv": _csv(table.frame) for stem, table in self.tables.items()}
+        made = {
+            f"tables/{self.name}-{stem}.csv": csv_bytes(table.frame) for stem, table in self.tables.items()
+        }
         for stem, picture in self.figures.items():
             made[f"figures/{self.name}-{stem}.png"] = figures.png(picture.figure)
             made[f"figures/{self.name}-{stem}.svg"] = self.drawings[stem]
         return made
 
 
-def _csv(frame: pd.DataFrame) -> bytes:
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """Return a frame as the bytes of a CSV file."""
     table = io.BytesIO()
     frame.to_csv(table, index=False, lineterminator="\n", encoding="utf-8")
     return table.getvalue()
@@ -139,7 +142,7 @@ class Claim(NamedTuple):
     stderr: float = math.nan
 
 
-def beside(claims: Iterable[Claim]) -> pd.DataFrame:
+def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
     """Put published figures and ours side by side.
 
     Parameters
@@ -161,7 +164,7 @@ def beside(claims: Iterable[Claim]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> frame = beside([Claim("KL", 2.0, 1.0, "Other data."), Claim("cosine", 0.99, 1.0, "Other data.")])
+    >>> frame = comparison([Claim("KL", 2.0, 1.0, "Other data."), Claim("cosine", 0.99, 1.0, "Other data.")])
     >>> frame["ratio"].round(2).tolist(), frame["why"].tolist()
     ([0.5, 1.01], ['Other data.', 'Agree within a tenth.'])
     """

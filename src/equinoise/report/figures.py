@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bandit_bias",
+    "drawn",
     "figure",
     "finish",
     "line",
@@ -74,6 +75,13 @@ def figure(width: float = 7.0, height: float = 4.5) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def drawn(plot: Callable[[Axes], object], height: float = 4.5) -> Figure:
+    """Return a figure for a file, 7 inches wide, on whose axes `plot` has drawn."""
+    made = figure(height=height)
+    plot(made.subplots())
+    return made
 
 
 def new_axes(ax: Axes | None) -> Axes:

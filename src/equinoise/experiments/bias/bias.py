@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from equinoise import _results, bandits
-from equinoise.experiments.bias.published import Beside, Reproduction, drawn, scaled
+from equinoise.experiments.bias.published import Beside, Reproduction, scaled
 from equinoise.experiments.bias.settings import EXPERIMENT_1, EXPERIMENT_2, Spec
 from equinoise.experiments.bias.summary import Summary, summarise
 from equinoise.report import figures
@@ -108,7 +108,7 @@ class BiasExperiment(Reproduction):
 
     def drawings(self) -> Mapping[str, Figure]:
         """Return the figures of bias and of regret."""
-        return {"bias": drawn(self.plot), "regret": drawn(self.plot_regret)}
+        return {"bias": figures.drawn(self.plot), "regret": figures.drawn(self.plot_regret)}
 
     def _shown(self) -> list[tuple[str, bandits.BanditRun]]:
         return [(spec.label, self.runs[spec.label]) for spec in self.specs if spec.shown]

@@ -10,7 +10,7 @@ from equinoise.experiments.bias.published import Beside, Reproduction
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
 from equinoise.report.curves import legend_below
-from equinoise.report.exhibit import Claim, Exhibit, Table, beside
+from equinoise.report.exhibit import Claim, Exhibit, Table, comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def _capital(text: str) -> str:
 def published(made: Reproduction) -> Table:
     """Return the table of published figures beside ours, with the controls."""
     return Table(
-        "Published figures and ours, with the standard error of ours", beside(_claims(made.beside()))
+        "Published figures and ours, with the standard error of ours", comparison(_claims(made.beside()))
     )
 
 

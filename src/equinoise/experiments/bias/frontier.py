@@ -12,9 +12,9 @@ import numpy as np
 
 from equinoise import _checks, bandits
 from equinoise.bandits.policies.registry import policy
-from equinoise.experiments.bias.published import Beside, Reproduction, drawn, scaled
+from equinoise.experiments.bias.published import Beside, Reproduction, scaled
 from equinoise.experiments.bias.summary import Summary, summarise
-from equinoise.report import bandit_figures
+from equinoise.report import bandit_figures, figures
 from equinoise.report.bandit_figures import FrontierPoint
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Frontier(Reproduction):
 
     def drawings(self) -> Mapping[str, Figure]:
         """Return the figure."""
-        return {"figure": drawn(self.plot, height=5.5)}
+        return {"figure": figures.drawn(self.plot, height=5.5)}
 
 
 def points(summaries: Mapping[tuple[str, float | None], Summary]) -> list[FrontierPoint]:

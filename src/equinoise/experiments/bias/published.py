@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equinoise import _checks, _files, _results
 from equinoise.report import figures
+from equinoise.report.exhibit import csv_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Beside", "Reproduction", "beside_frame", "csv_bytes", "drawn", "scaled"]
+__all__ = ["Beside", "Reproduction", "beside_frame", "scaled"]
 
 
 class Beside(NamedTuple):
@@ -48,20 +48,6 @@ def beside_frame(rows: Iterable[Beside]) -> pd.DataFrame:
 
     frame = pd.DataFrame(list(rows), columns=list(Beside._fields))
     return frame.astype({"published": float, "stderr": float})
-
-
-def csv_bytes(frame: pd.DataFrame) -> bytes:
-    """Return a frame as the bytes of a CSV file."""
-    text = io.StringIO()
-    frame.to_csv(text, index=False, lineterminator="\n")
-    return text.getvalue().encode()
-
-
-def drawn(plot: Callable[[Axes], Any], height: float = 4.5) -> Figure:
-    """Return a figure for a file, 7 inches wide, on whose axes `plot` has drawn."""
-    made = figures.figure(height=height)
-    plot(made.subplots())
-    return made
 
 
 def scaled(replicates: int, scale: float) -> int:
@@ -119,7 +105,7 @@ class Reproduction(ABC):
 
     def drawings(self) -> Mapping[str, Figure]:
         """Return the figures, by the ends of their names."""
-        return {"figure": drawn(self.plot)}
+        return {"figure": figures.drawn(self.plot)}
 
     def figures(self) -> dict[str, bytes]:
         """Return the figures as the bytes of PNG files, by the ends of their names."""

@@ -127,22 +127,21 @@ class Comparison:
     def drawings(self) -> Mapping[str, Figure]:
         """Return the figures: bias per arm, bias against regret, and regret."""
         from equinoise.experiments.bias.frontier import points
-        from equinoise.experiments.bias.published import drawn
         from equinoise.report import bandit_figures, figures
 
         series = [(run.label, run) for run in self.runs.values()]
         made = self.summaries()
         found = points({(name, None): summary for name, summary in made.items()})
         return {
-            "bias": drawn(lambda ax: figures.bandit_bias(ax, series, bound=self.bound)),
-            "frontier": drawn(lambda ax: bandit_figures.frontier(ax, found)),
-            "regret": drawn(lambda ax: figures.regret_means(ax, series)),
+            "bias": figures.drawn(lambda ax: figures.bandit_bias(ax, series, bound=self.bound)),
+            "frontier": figures.drawn(lambda ax: bandit_figures.frontier(ax, found)),
+            "regret": figures.drawn(lambda ax: figures.regret_means(ax, series)),
         }
 
     def files(self) -> dict[str, bytes]:
         """Return ``bias.csv``, ``regret.csv``, the figures as PNG, and ``run.json`` as bytes."""
-        from equinoise.experiments.bias.published import csv_bytes
         from equinoise.report import figures
+        from equinoise.report.exhibit import csv_bytes
 
         return {
             "bias.csv": csv_bytes(self.to_frame()),

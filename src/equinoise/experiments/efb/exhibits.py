@@ -12,7 +12,7 @@ from equinoise import efb, games
 from equinoise.experiments.efb import growth, views
 from equinoise.experiments.efb.views import FREE, IXOMD, UNIFORM, Cell, Runs, Study
 from equinoise.experiments.steps import SECTIONS, Progress, Settings, Step
-from equinoise.report.exhibit import Exhibit, Table, beside
+from equinoise.report.exhibit import Exhibit, Table, comparison
 
 __all__ = ["STUDIES", "cells", "steps", "study"]
 
@@ -102,7 +102,7 @@ def study(study: Study, settings: Settings, executor: Executor | None, progress:
             ),
             "theory": Table(
                 "What theory says and what came out; the published figures are bounds",
-                beside(views.claims(study, runs)),
+                comparison(views.claims(study, runs)),
             ),
         },
         figures={

@@ -14,7 +14,7 @@ from equinoise import _results, efb, games
 from equinoise.experiments.steps import SECTIONS, Progress, Settings, Step
 from equinoise.report import figures
 from equinoise.report.curves import Curve, curves
-from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, beside
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 
 __all__ = ["Growth", "growth", "power", "steps"]
 
@@ -107,7 +107,7 @@ def growth(growth: Growth, settings: Settings, executor: Executor | None, progre
         tables={
             "regret": Table("Regret at the end of each horizon, and its bound", frame),
             "theory": Table(
-                "What theory says and what came out", beside([Claim("exponent of T", 0.5, slope, why)])
+                "What theory says and what came out", comparison([Claim("exponent of T", 0.5, slope, why)])
             ),
         },
         figures={"regret": _growth_picture(growth, estimate, bounds, slope)},

@@ -20,7 +20,7 @@ from equinoise.experiments.steps import SECTIONS, Progress, Settings, Step, spre
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.columns import read_column
 from equinoise.nvo.scales import sufficient_scale
-from equinoise.report.exhibit import Claim, Exhibit, Table, beside
+from equinoise.report.exhibit import Claim, Exhibit, Table, comparison
 
 __all__ = ["Source", "column", "start", "steps"]
 
@@ -176,7 +176,7 @@ def column(source: Source, settings: Settings, executor: Executor | None, progre
             ),
             "published": Table(
                 f"Published figures ({_DATASETS[source.published]}) and ours ({source.what})",
-                beside(views.claims(tables, printed, source.what)),
+                comparison(views.claims(tables, printed, source.what)),
             ),
         },
         figures={
@@ -271,7 +271,7 @@ def start(source: Source, settings: Settings, executor: Executor | None, progres
             "starts": Table("Where best response ends, by where it starts", pd.DataFrame(rows)),
             "published": Table(
                 "What the paper's theorem says and what came out",
-                beside(
+                comparison(
                     Claim(f"share of runs that end private, {name}", 1.0, share, why)
                     for name, share in good.items()
                 ),

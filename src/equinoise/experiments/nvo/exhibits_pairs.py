@@ -20,7 +20,7 @@ from equinoise.experiments.steps import SECTIONS, Progress, Settings, Step, left
 from equinoise.nvo.columns import read_column
 from equinoise.report import figures
 from equinoise.report.curves import Curve, curves, ticks_at
-from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, beside
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 
 __all__ = ["Pair", "pair", "steps"]
 
@@ -152,7 +152,7 @@ def pair(chosen: Pair, settings: Settings, executor: Executor | None, progress: 
                 made.to_frame().drop(columns="published"),
             ),
             "published": Table(
-                "Published errors (heights and weights, table 2) and ours", beside(_claims(made))
+                "Published errors (heights and weights, table 2) and ours", comparison(_claims(made))
             ),
         },
         figures={"errors": _picture(made)},
