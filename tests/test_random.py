@@ -400,6 +400,6 @@ def test_the_same_bits_without_the_compiler():
         ).stdout  # fmt: skip
         found.append(json.loads(output))
     compiled, plain = found
-    assert len(compiled) == 11
+    assert len(compiled) == 9
     for name, values in compiled.items():
         assert values == plain[name], name
