@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise._checkpoint import kept_as
 from equinoise.efb.kernels import setup
 from equinoise.efb.tuning import Tuning, noise_scale, tuned
 from equinoise.games import Environment, GameTree, Schedule
@@ -18,6 +19,7 @@ LEARNERS = ("dp-efb", "ixomd", "flat-exp3", "uniform")
 _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) that flat-exp3 may make
 
 
+@kept_as("equinoise.efb.baselines.Learner")
 class Learner(NamedTuple):
     """Start of a run: the first policy float64[A], the tuning, the noise scale b (0 for none)."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
+from equinoise._checkpoint import kept_as
 from equinoise.efb import baselines, state
 from equinoise.efb.kernels import trial
 from equinoise.efb.kernels import weights as _weights
@@ -91,6 +92,7 @@ class EfbRun:
         return Policy(self.tree, self.policy[r])
 
 
+@kept_as("equinoise.efb.simulate._Task")
 class _Task(NamedTuple):
     """All that a block of replicates needs, picklable."""
 
@@ -249,6 +251,7 @@ def _task(
     return _Task(tree, plan, made, tuple(segments), learner, key, len(checkpoints))
 
 
+@kept_as("equinoise.efb.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float64]]:
     """Run the replicates start..stop-1; this is what executors are given."""
     plan = state.sealed(task.plan)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._checkpoint import kept_as
 from equinoise.efb.kernels import setup
 from equinoise.games import GameTree
 
@@ -20,6 +21,7 @@ RULES = ("sharp", "paper")
 _LARGEST_SCALE = 1e150  # of the noise: its square is still a number
 
 
+@kept_as("equinoise.efb.tuning.Tuning")
 @dataclass(frozen=True, eq=False)
 class Tuning:
     """Parameters of a learner, and the regret that is proven for them.

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise._archive import load_arrays, save_arrays
+from equinoise._checkpoint import kept_as
+from equinoise._files import load_arrays, save_arrays
 
 __all__ = ["LABELS", "POINTERS", "GameTree", "keep", "seal"]
 
@@ -51,6 +52,7 @@ def keep(array: NDArray[Any], given: object) -> NDArray[Any]:
     return seal(array if fresh and array.flags.owndata else array.copy())
 
 
+@kept_as("equinoise.games.tree.GameTree")
 @dataclass(frozen=True, eq=False)
 class GameTree:
     """The infosets, actions and leaves of one player with perfect recall.

@@ -34,11 +34,8 @@ from numpy.typing import NDArray
 from equinoise._elementary import log
 from equinoise._intrinsics import float_bits
 from equinoise._jit import njit
-from equinoise._random import NOISE, laplace, next_word, philox
 
 __all__ = [
-    "binary_parent",
-    "fill_node_noise",
     "fill_widths",
     "floor_log2",
     "hybrid_line",
@@ -79,12 +76,6 @@ def popcount(n: Any) -> Any:
         n &= n - 1
         count += 1
     return count
-
-
-@njit(forceinline=True)
-def binary_parent(n: Any) -> Any:
-    """Return the item before the first one of node n of the binary counter: n without its lowest bit."""
-    return n & (n - 1)
 
 
 @njit(forceinline=True)
@@ -243,16 +234,3 @@ def hybrid_width(n: int, unit: float, delta: float) -> float:
     level = log(2.0 / delta)
     slope, offset = hybrid_line(n, level)
     return unit * (slope * level + offset)
-
-
-@njit
-def fill_node_noise(key: NDArray[np.uint64], n: int, scale: float, out: NDArray[np.float64]) -> None:
-    """Fill out float64[d] with Laplace(scale) draws for node n: stream (key uint64[2]; n, 0, 0, NOISE).
-
-    A node has an address of its own, so a counter needs no generator's state to go on.
-    """
-    zero = np.uint64(0)
-    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(n), zero, zero, NOISE)
-    for i in range(out.size):
-        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        out[i] = scale * laplace(word)

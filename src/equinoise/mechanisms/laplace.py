@@ -53,9 +53,9 @@ def laplace(scale: float, size: int, seed: int | None = None) -> NDArray[np.floa
     """
     scale = _checks.number("scale", scale, 0.0, _LARGEST_SCALE)
     out = np.empty(_checks.integer("size", size, 0))
-    from equinoise._random import fill_laplace, stream_key
+    from equinoise._random import SAMPLE, fill_laplace, stream_key
 
-    fill_laplace(stream_key(seed), scale, out)
+    fill_laplace(stream_key(seed), 0, SAMPLE, scale, out)
     return out
 
 

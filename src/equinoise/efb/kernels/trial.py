@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise._checkpoint import kept_as
 from equinoise._elementary import exp
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
@@ -30,6 +31,7 @@ PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
 CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
 
 
+@kept_as("equinoise.efb._kernels.Plan")
 class Plan(NamedTuple):
     """What a learner knows: infosets PLAN_INFOSET[I+1], actions PLAN_ACTION[A+1].
 
@@ -63,6 +65,7 @@ class Visits(NamedTuple):
     factor: Floats
 
 
+@kept_as("equinoise.efb._kernels.Chance")
 class Chance(NamedTuple):
     """An environment, with I infosets, A actions, L leaves.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise._archive import load_arrays, save_arrays
+from equinoise._files import load_arrays, save_arrays
 from equinoise._random import stream_key
 from equinoise.efb import state
 from equinoise.efb.baselines import first_policy
