@@ -22,11 +22,12 @@ copyright = author
 release = version = generate.version()
 
 extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_nb"]
-exclude_patterns = ["README.md"]
 
 html_theme = "furo"
 html_title = f"equinoise {version}"
 html_theme_options = {"source_repository": _project["urls"]["Repository"], "source_directory": "docs/"}
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False

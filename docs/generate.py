@@ -181,7 +181,8 @@ def _reference(name: str, package: ModuleType) -> str:
     """Return the page of a package: its own names, and then those of its modules."""
     functions = {f"{module}.{n}" for module, rows in homes().items() for n, _ in rows}
     quiet = "   :no-index:\n" if name in functions else ""  # a function may be called as its module is
-    parts = [_title(name, "="), f".. automodule:: {name}\n{quiet}", f".. currentmodule:: {name}\n"]
+    title = name.removeprefix("equinoise.") if "." in name else "All packages"
+    parts = [_title(title, "="), f".. automodule:: {name}\n{quiet}", f".. currentmodule:: {name}\n"]
     rows = homes()[name]
     if rows:
         table = "\n".join(f"   * - :py:obj:`{n} <{name}.{n}>`\n     - {_first_line(v)}" for n, v in rows)
@@ -232,7 +233,7 @@ def registries() -> dict[str, Mapping[str, Any]]:
         for name, rows in vars(value).items():
             if name.isupper() and isinstance(rows, Mapping) and rows and not name.startswith("_"):
                 known = any(rows is other for other in found.values())
-                if not known and all(is_dataclass(row) for row in rows.values()):
+                if not known and all(is_dataclass(row) and hasattr(row, "source") for row in rows.values()):
                     found[f"{module}.{name}"] = rows
     return found
 

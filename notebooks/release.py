@@ -27,9 +27,9 @@ plain = game.laplace("paper")
 print(f"satisfied: {profile.n_satisfied:,} of {histogram.n:,}; certified: {profile.certified}")
 print(f"realised epsilon of the worst record: {profile.realised_epsilon:.3f}")
 print(
-    f"KL divergence {profile.kl:.4f} nats (best possible with these scales at least {game.lower_bound():.4f})"
+    f"KL divergence {profile.kl:.2g} nats (best possible with these scales at least {game.lower_bound():.2g})"
 )
-print(f"the same noise for everybody: KL divergence {plain.kl:.3f}")
+print(f"the same noise for everybody: KL divergence {plain.kl:.2g}")
 
 # %%
 axes = release_figures.distributions(
