@@ -2,8 +2,8 @@
 # # We watched the experiment while it ran. Can we still trust it?
 #
 # Three versions of a page are tried on visitors. To lose fewer sales the better-looking version is shown more often
-# as data come in. Everybody does it, and it spoils the numbers: an arm that was unlucky early is pulled less, so its
-# mean stays too low, and a test on "the arm that looked worst" rejects far too often. How bad is it, and what helps?
+# as data come in. This is common, and it biases the numbers: an arm that was unlucky early is pulled less, so its
+# mean stays too low, and a test of "the arm that looked worst" rejects far too often. How bad is it, and what helps?
 
 # %%
 import numpy as np
@@ -29,9 +29,9 @@ from equinoise.report import figures
 axes = figures.bandit_bias(None, [(run.label, run) for run in runs.values()])
 
 # %% [markdown]
-# Two things at once: the private bandit's means are nearly unbiased, and it pays for that with the regret of uniform
-# play. The control `width-only` (same widths, no noise, no privacy) is as unbiased: what removes the bias is that the
-# arms are pulled evenly. What privacy adds is a *proof*: whatever the data, the bias is at most e^ε − 1 times the mean.
+# The private bandit's means are nearly unbiased, and its regret is that of uniform play. The control `width-only` (same
+# widths, no noise, no privacy) is as unbiased: what removes the bias is that the arms are pulled evenly. Privacy adds a
+# *proof*: whatever the data, the bias is at most e^ε − 1 times the mean.
 #
 # ## A live experiment
 
@@ -45,8 +45,8 @@ for _ in range(600):
 test.to_frame()
 
 # %% [markdown]
-# The choices are private, so they say little about any single reward, and a p-value for an arm that *the choices*
-# pointed out can be corrected. Here: the arm that was pulled most, against a conversion of 0.3.
+# The choices are private: they reveal little about any single reward. Therefore a p-value can be corrected when *the
+# choices* alone decided which arm to test. Here it is the arm that was pulled most, against a conversion rate of 0.3.
 
 # %%
 frame = test.to_frame().set_index("arm")
@@ -57,5 +57,6 @@ corrected = float(inference.adjusted_p_value(p, epsilon=0.1, n=600))
 print(f"{arm}: {frame.loc[arm, 'mean']:.3f}, plain p = {p:.1e}, corrected p = {corrected:.1e}")
 
 # %% [markdown]
-# **Answer.** Report the private means with their bound, and the corrected p-value. The correction is honest and not
-# free: once ε √n passes about 3 it says nothing, so it is for strong effects, small ε or short experiments.
+# **Answer.** Yes, when the bandit is private: report its means with their bound, and the corrected p-value. The
+# correction costs power and becomes vacuous once ε √n passes about 3, so it suits strong effects, small ε and short
+# experiments.

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # What does privacy cost a player who is learning?
 #
-# Thousands of people play the same card game, one after the other. A server would like to teach the next player from
-# what the last ones experienced, but nobody wants to tell how they played or what they lost. With DP-EFB every
-# player sends a report that was made noisy on their own device. How many players does it take until the server
-# plays well, and how many more because of the noise?
+# Thousands of people play the same card game, one after the other. A server wants to advise the next player from the
+# experience of earlier ones, but nobody wants to disclose how they played or what they lost. With DP-EFB each player
+# sends a report that was made noisy on their own device. How many players does the server need until it plays well,
+# and how many more because of the noise?
 
 # %%
 import math
@@ -17,12 +17,12 @@ tree, environment = games.load("kuhn_poker")
 best, _ = environment.best_response()
 print(tree)
 print(
-    f"loss a trial: best strategy {best:.3f}, uniform play {environment.expected_loss(tree.uniform_policy()):.3f}"
+    f"loss per trial: best strategy {best:.3f}, uniform play {environment.expected_loss(tree.uniform_policy()):.3f}"
 )
 
 # %% [markdown]
-# Losses lie in [0, 1]; one is the most that the game can take. We let the learner meet 200,000 players, sixteen
-# times over, at three levels of privacy. The same seed deals the same cards to all of them.
+# Losses lie in [0, 1], where 1 is the worst result of the game. The learner meets 200,000 players at three levels of
+# privacy, in sixteen replicates. All learners face the same random draws.
 
 # %%
 horizon = 200_000
@@ -37,12 +37,12 @@ from equinoise.report import figures
 axes = figures.regret_curve(None, [(run.label, run) for run in runs.values()])
 
 # %% [markdown]
-# Regret is what the drawn strategies lost in excess of the best fixed strategy. It grows with the root of the
-# number of players, so the excess *per player* falls. The dotted lines are proven: no environment can make the
-# mean regret larger.
+# Regret is the loss of the drawn strategies in excess of the best fixed strategy. It grows with the square root of the
+# number of players, so the excess *per player* falls. The dotted lines are proven bounds: no environment can make
+# the mean regret larger.
 #
-# The question was how many players it takes. Say we want the server to lose at most 0.05 a trial more than the best
-# strategy, on average so far:
+# How many players does it take? Suppose the server should lose at most 0.05 more per trial than the best strategy, on
+# average so far:
 
 # %%
 target = 0.05
@@ -56,9 +56,9 @@ for run in runs.values():
 # %% [markdown]
 # ## The same with real people
 #
-# `simulate` is a Monte Carlo. With people, the server and the players exchange messages. The server draws a strategy,
-# the player plays it, and what comes back is private before it leaves. (`noise="float"` is for this demonstration;
-# leave it out and the noise comes from OpenDP and the operating system.)
+# `simulate` is a Monte Carlo study. With people, the server and the players exchange messages: the server draws a
+# strategy, the player plays it, and the report is private before it leaves the player. (`noise="float"` is for this
+# demonstration; without it the noise comes from OpenDP and the operating system.)
 
 # %%
 server = efb.Server(tree, horizon=1000, epsilon=4.0, seed=1)
@@ -74,4 +74,5 @@ print(
 
 # %% [markdown]
 # **Answer.** On Kuhn poker ε = 4 takes half as many players again as no privacy, and ε = 1 about four times as many.
-# Against an environment that nobody has seen, the right-hand column is what can be promised. The guarantee of a report holds for one trial: somebody who plays k times has spent k ε.
+# The right-hand column is what can be promised
+# in an unknown environment. The guarantee covers one report: somebody who plays k times spends k ε.

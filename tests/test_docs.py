@@ -1,0 +1,53 @@
+"""What the documents say of the package is so: links, names of tests, versions, one place for addresses."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import equinoise
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+
+
+def markdown():
+    return [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(DOCS / "papers").glob("*.md")]
+
+
+def test_relative_links_lead_somewhere(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    import links
+
+    assert links.broken() == []
+    assert links.links()
+    del sys.modules["links"]
+
+
+def test_tests_that_are_named_exist():
+    written = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    defined = set(re.findall(r"def (test_\w+)", written))
+    named = {name for path in markdown() for name in re.findall(r"`(test_\w+)`", path.read_text())}
+    assert named
+    assert named <= defined
+
+
+def test_the_address_of_the_project_is_said_once():
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    host = urls["Repository"].split("/")[2]
+    files = [*markdown(), ROOT / "CITATION.cff", *DOCS.glob("*.py"), *(ROOT / "src").rglob("*.py")]
+    assert [str(path) for path in files if host in path.read_text()] == []
+
+
+def test_the_citation_is_of_this_version_and_has_the_papers():
+    text = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {equinoise.__version__}\n" in text
+    for words in ("Extensive-Form Bandit", "Per-Instance Additive Noise", "Adaptive Data Gathering"):
+        assert words in text
+        assert words in (ROOT / "README.md").read_text()
+
+
+def test_every_extra_is_in_all():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    everything = re.findall(r"\w+", extras["all"][0].partition("[")[2])
+    assert sorted(everything) == sorted(set(extras) - {"all"})
