@@ -17,7 +17,7 @@ from tests import naive_bandits
 from equinoise.bandits import rewards as tapes
 from equinoise.bandits import simulate
 from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
-from equinoise.bandits.live.tallies import Books
+from equinoise.bandits.live.tallies import Tallies
 from equinoise.bandits.policies.registry import policy
 
 # name: class, policy, arguments of the class alone, options of the policy
@@ -849,13 +849,13 @@ LIVE = {
 def test_ctrl_c_is_heard_when_a_change_is_whole(made, monkeypatch, tmp_path):
     interrupted, plain = made(), made()
     tickets = interrupted.request(2), plain.request(2)
-    add = Books.add
+    add = Tallies.add
 
     def hear(*arguments):
         signal.raise_signal(signal.SIGINT)
         add(*arguments)
 
-    monkeypatch.setattr(Books, "add", hear)
+    monkeypatch.setattr(Tallies, "add", hear)
     with pytest.raises(KeyboardInterrupt):
         interrupted.update(tickets[0][0], 1.0)
     monkeypatch.undo()
@@ -877,7 +877,7 @@ def test_a_bandit_whose_change_broke_off_is_not_saved(made, monkeypatch, tmp_pat
     bandit.save(tmp_path / "bandit")
     before = (tmp_path / "bandit").read_bytes()
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(Books, "add", lambda *arguments: (_ for _ in ()).throw(MemoryError))
+        patched.setattr(Tallies, "add", lambda *arguments: (_ for _ in ()).throw(MemoryError))
         bandit.update(second, 1.0)
     with pytest.raises(RuntimeError, match="a change of this bandit broke off"):
         bandit.save(tmp_path / "bandit")
