@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import policy
-from equinoise.bandits.simulate import MAX_HORIZON
+from equinoise.bandits.policies.registry import MAX_HORIZON, policy
 
 __all__ = ["BESIDE", "CONTROLS", "Parameters"]
 
