@@ -7,11 +7,11 @@ import json
 import re
 
 import pytest
+from equinoise.experiments.efb.views import Study
 
 from equinoise.cli import main, reproduce
 from equinoise.experiments.efb import exhibits, growth
 from equinoise.experiments.efb.growth import Growth
-from equinoise.experiments.efb.views import Study
 
 SMALL = (
     Study("efb-kuhn", "Kuhn: small", "kuhn_poker", 500, 2, (1.0, 8.0), (8.0,), (8.0,), 8.0),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import math
 import os
+import signal
+import subprocess
+import sys
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -17,8 +20,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equinoise import efb, games, inference
+from equinoise import inference
 from equinoise.experiments import plan as reproduce
+from equinoise.experiments import steps as reproduce_steps
 from equinoise.experiments.bias import exhibits as reproduce_bias
 from equinoise.experiments.bias import exhibits_tests as reproduce_bias_tests
 from equinoise.experiments.bias.bias import experiment_1, experiment_2
@@ -26,21 +30,11 @@ from equinoise.experiments.bias.correction import correction
 from equinoise.experiments.bias.frontier import frontier
 from equinoise.experiments.bias.regression import experiment_3
 from equinoise.experiments.bias.selection import selection
-from equinoise.experiments.efb import exhibits as reproduce_efb
-from equinoise.experiments.efb import growth as reproduce_efb_growth
-from equinoise.experiments.efb import views as reproduce_efb_views
-from equinoise.experiments.efb.growth import Growth
-from equinoise.experiments.efb.views import Study
-from equinoise.experiments.nvo import exhibits as reproduce_nvo
-from equinoise.experiments.nvo import exhibits_pairs as reproduce_nvo_pairs
-from equinoise.experiments.nvo import tables as nvo_tables
-from equinoise.experiments.nvo import views as reproduce_nvo_views
 from equinoise.experiments.steps import Settings, Step, spread
-from equinoise.nvo import Histogram
-from equinoise.report.exhibit import Exhibit, Table
+from equinoise.report import figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
 
 SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[3] / "shared")
-SMALL = Study("efb-small", "Small: a test", "kuhn_poker", 3000, 4, (1.0, 8.0), (8.0,), (8.0,), 8.0)
 
 
 class Shares(list):
@@ -48,16 +42,6 @@ class Shares(list):
 
     def __call__(self, share):
         self.append(share)
-
-
-@pytest.fixture(scope="module")
-def values(tmp_path_factory):
-    rng = np.random.default_rng(3)
-    path = tmp_path_factory.mktemp("data") / "people.csv"
-    height = np.round(rng.normal(175, 9, 150), 1)
-    weight = np.round(0.9 * height - 80 + rng.normal(0, 5, 150), 1)
-    pd.DataFrame({"height": height, "weight": weight, "name": "x"}).to_csv(path, index=False)
-    return path
 
 
 # ----------------------------------------------------------------------------------------- the plan
@@ -76,15 +60,6 @@ def test_the_plan_has_every_pillar_in_order():
             wanted = [step.name for step in steps if step.pillar == pillar]
             assert [step.name for step in reproduce.plan(pillar, Settings(scale)).steps] == wanted
         assert all(step.seconds > 0 for step in steps)
-
-
-def test_the_full_scale_has_the_sizes_of_the_papers():
-    kuhn, leduc = reproduce_efb.STUDIES["full"]
-    assert (kuhn.trials, kuhn.replicates, leduc.trials) == (1_000_000, 32, 1_000_000)
-    assert max(reproduce_efb_growth.GROWTHS["full"].horizons) == 10_000_000
-    for studies in reproduce_efb.STUDIES.values():
-        for study in studies:
-            assert study.shown in study.sharp
 
 
 def test_a_column_of_the_users_takes_the_place_of_the_built_in_ones(values):
@@ -143,14 +118,6 @@ def test_a_missing_package_is_an_error_alone_and_a_sentence_among_all(monkeypatc
     assert not made.tables and not made.figures
 
 
-def test_the_regression_says_what_it_lacks(monkeypatch, values):
-    (step,) = reproduce_nvo_pairs.steps(Settings(csv=str(values), column="height"))
-    assert step.make(Settings(), None, Shares()).headline == "Left out: it needs a second column, --target."
-    _without(monkeypatch, "sklearn")
-    (step,) = reproduce_nvo_pairs.steps(Settings(csv=str(values), column="height", target="weight"))
-    assert "pip install" in step.make(Settings(), None, Shares()).headline
-
-
 # ------------------------------------------------------------------------------- the folder and the steps
 
 
@@ -188,7 +155,7 @@ def test_the_report_is_whole_after_every_step(tmp_path):
     assert "1 of 2 experiments are finished; not yet: Title of two." in content
     assert not first.complete
     last = next(done)
-    assert last.complete and [f.step.name for f in last.finished] == ["one", "two"]
+    assert last.complete and [one.name for one in last.finished] == ["one", "two"]
     assert next(done, None) is None
     document = json.loads((folder / "run.json").read_text())
     assert (document["complete"], document["left"]) == (True, [])
@@ -235,6 +202,180 @@ def test_the_full_scale_keeps_what_is_finished_until_all_is(tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def listed(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def counted(name, pillar="efb", fail=None):
+    """Return a step with a table and a figure, and the list of seeds with which it was done."""
+    made, calls = fake(name, fail=fail), []
+
+    def make(settings, executor, progress):
+        calls.append(settings.seed)
+        exhibit = made.make(settings, executor, progress)
+        drawn = figures.drawn(lambda ax: ax.plot([1, 2], [settings.seed, 3]), 2.0)
+        return replace(exhibit, section=pillar, figures={"f": Picture("c", "d", drawn)})
+
+    return Step(name, pillar, made.title, make, 1.0), calls
+
+
+def run(folder, which, *steps, **settings):
+    plan = reproduce.Report(which, Settings(**{"seed": 7} | settings), steps)
+    return list(reproduce.perform(plan, folder))
+
+
+@pytest.mark.parametrize("scale", reproduce.SCALES)
+def test_the_same_call_goes_on_and_shows_what_was_finished_at_once(tmp_path, scale):
+    (one, first), (two, second) = counted("one"), counted("two")
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, "efb", one, counted("two", fail=KeyboardInterrupt())[0], scale=scale)
+    before = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
+    goes_on = reproduce.perform(reproduce.Report("efb", Settings(scale, 7), (one, two)), tmp_path)
+    report = next(goes_on)
+    assert [(done.name, done.kept) for done in report.finished] == [("one", True)]
+    after = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
+    assert all(after[name] == before[name] for name in before if "/" in name)
+    body = slice(0, before["report.html"].index(b"<footer>"))
+    assert after["report.html"][body] == before["report.html"][body]
+    (report,) = goes_on
+    assert report.complete and (first, second) == ([7], [7])
+    again = run(tmp_path, "efb", one, two, scale=scale)[-1]
+    assert (first, second) == ([7], [7]) and all(done.kept for done in again.finished)
+    assert [done.seconds for done in again.finished] == pytest.approx(
+        [done.seconds for done in report.finished], abs=1e-3
+    )
+
+
+def test_another_pillar_loses_nothing_and_other_settings_replace(tmp_path):
+    (one, calls), (two, _), (three, _) = counted("one"), counted("two", "bias"), counted("three", "nvo")
+    run(tmp_path, "efb", one)
+    run(tmp_path, "bias", two)
+    report = run(tmp_path, "nvo", three)[-1]
+    assert [done.name for done in report.finished] == ["one", "three", "two"]  # pillars have an order
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert document["complete"] and document["parameters"]["which"] == "nvo"
+    assert [step["name"] for step in document["steps"]] == ["one", "three", "two"]
+    page = (tmp_path / "report.html").read_text()
+    assert all(f"So {name}." in page for name in ("one", "two", "three")) and calls == [7]
+
+    (tmp_path / "tables/mine.csv").write_text("kept\n")
+    (tmp_path / "tables/two-t.csv").write_text("changed by somebody\n")
+    run(tmp_path, "efb", one, seed=8)
+    assert calls == [7, 8]
+    ours = ["figures/one-f.png", "figures/one-f.svg", "tables/one-t.csv"]
+    kept = ["tables/mine.csv", "tables/two-t.csv"]
+    assert listed(tmp_path) == sorted([*ours, *kept, "report.html", "run.json"])
+    assert "So two." not in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "tables/one-t.csv").write_text("quantity,value\none,8\n"),
+        lambda folder: (folder / "figures/one-f.png").unlink(),
+        lambda folder: (folder / "run.json").write_text("{"),
+        lambda folder: (folder / "run.json").write_text('{"steps": [{"name": "one"}, 3]}'),
+        lambda folder: (folder / "run.json").write_text(
+            (folder / "run.json").read_text().replace("So one.", "So two.")
+        ),
+    ],
+)
+def test_what_was_changed_or_damaged_is_done_again(tmp_path, damage):
+    one, calls = counted("one")
+    run(tmp_path, "efb", one)
+    before = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
+    damage(tmp_path)
+    run(tmp_path, "efb", one)
+    assert calls == [7, 7] and listed(tmp_path) == list(before)
+    assert all((tmp_path / name).read_bytes() == before[name] for name in before if "/" in name)
+
+
+def test_a_run_json_cannot_name_files_elsewhere(tmp_path):
+    one, _ = counted("one")
+    folder = tmp_path / "out"
+    run(folder, "efb", one)
+    victim = tmp_path / "tables/victim.csv"
+    victim.parent.mkdir()
+    victim.write_bytes(b"x")
+    document = json.loads((folder / "run.json").read_text())
+    digest = hashlib.sha256(b"x").hexdigest()
+    document["steps"][0]["sha256"] |= {"../tables/victim.csv": digest, str(victim): digest}
+    (folder / "run.json").write_text(json.dumps(document))
+    run(folder, "efb", one)
+    assert victim.read_bytes() == b"x"
+
+
+def test_results_of_other_data_sources_or_packages_are_done_again(tmp_path, monkeypatch, values):
+    given = Settings(csv=str(values), column="height")
+    marks = {
+        given.mark("nvo"),
+        replace(given, column="weight").mark("nvo"),
+        Settings().mark("nvo"),
+        Settings().mark("bias"),
+        Settings(seed=1).mark("bias"),
+        Settings("full").mark("bias"),
+    }
+    assert len(marks) == 6
+    assert given.mark("efb") == Settings().mark("efb")  # which does not read the file
+    other = tmp_path / "other.csv"
+    other.write_bytes(values.read_bytes() + b"170,70,x\n")
+    assert replace(given, csv=str(other)).mark("nvo") not in marks
+    monkeypatch.setattr(reproduce_steps, "versions", lambda: {"numpy": "99"})
+    assert Settings().mark("bias") not in marks
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("places", [0, 1, 3, 4])
+def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_report(tmp_path, places):
+    """The process is killed when so many of the five files of the second experiment are in their places."""
+    script = f"""
+import os, signal, sys
+from pathlib import Path
+from equinoise.experiments import plan
+from equinoise.experiments.steps import Settings, Step
+import pandas as pd
+from equinoise.report import figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
+frame = pd.DataFrame({{"x": [1]}})
+def step(name):
+    tables = {{stem: Table("c", frame) for stem in ("a", "b", "c")}}
+    made = Exhibit(name, "Part", name, "Why?", f"So {{name}}.", tables=tables)
+    return Step(name, "efb", name, lambda *_: made, 1.0)
+report = plan.Report("efb", Settings(), (step("one"), step("two")))
+run = plan.perform(report, Path({str(tmp_path)!r}))
+if len(sys.argv) > 1:
+    next(run)
+    replace, places = Path.replace, [{places}]
+    def killed(self, target):
+        if not places[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        places[0] -= 1
+        return replace(self, target)
+    Path.replace = killed
+print([done.kept for done in list(run)[-1].finished])
+"""
+
+    def call(*arguments):
+        return subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    assert call("killed").returncode == -signal.SIGKILL
+    content = (tmp_path / "report.html").read_text()
+    assert content.endswith("</html>\n") and "So one." in content
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert [row["name"] for row in document["steps"]] == ["one"]
+    assert all((tmp_path / name).is_file() for name in document["steps"][0]["files"])
+    again = call()
+    assert (again.stdout, again.returncode) == ("[True, False]\n", 0), again.stderr
+    tables = [f"tables/{name}-{stem}.csv" for name in ("one", "two") for stem in "abc"]
+    assert listed(tmp_path) == ["report.html", "run.json", *tables]  # and nothing half-written
+
+
 def test_runs_with_other_parameters_or_seeds_have_folders_of_their_own():
     base = Settings(seed=1, resume="here")
     folders = {
@@ -269,258 +410,6 @@ def test_spread_cancels_what_has_not_begun_when_one_fails():
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="no"):
         spread(work, range(50), pool, Shares())
     assert len(begun) < 10
-
-
-# ------------------------------------------------------------------------------------------------- efb
-
-
-def final_of(**options):
-    tree, environment = games.load("kuhn_poker")
-    run = efb.simulate(tree, environment, horizon=3000, n_replicates=4, seed=5, **options)
-    return float(run.regret[:, -1].mean()), run.regret_bound
-
-
-@pytest.mark.compiled
-def test_a_study_shows_what_simulate_gives_beside_the_bound():
-    shares = Shares()
-    made = reproduce_efb.study(SMALL, Settings(seed=5), None, shares)
-    assert shares[-1] == 1.0 and shares == sorted(shares) and len(shares) == 7
-    frame = made.tables["regret"].frame
-    assert frame["learner"].tolist() == ["dp-efb"] * 3 + ["flat-exp3", "dp-efb", "ixomd", "uniform"]
-    for row, options in enumerate(
-        (
-            {"epsilon": 1.0},
-            {"epsilon": 8.0},
-            {"epsilon": 8.0, "tuning": "paper"},
-            {"epsilon": 8.0, "learner": "flat-exp3"},
-            {"epsilon": math.inf},
-            {"epsilon": math.inf, "learner": "ixomd"},
-            {"epsilon": math.inf, "learner": "uniform"},
-        )
-    ):
-        mean, bound = final_of(**options)
-        assert frame["regret"][row] == pytest.approx(mean, rel=1e-12)
-        assert frame["ci_low"][row] <= mean <= frame["ci_high"][row]
-        if options.get("learner") != "uniform":
-            assert frame["bound"][row] == pytest.approx(bound)
-            assert frame["regret_to_bound"][row] == pytest.approx(mean / bound)
-    assert math.isnan(frame["bound"].iloc[-1])
-    theory = made.tables["theory"].frame
-    mean, bound = final_of(epsilon=8.0, tuning="paper")
-    assert theory["published"].tolist() == pytest.approx([bound, bound])
-    assert theory["ours"].tolist() == pytest.approx([mean, final_of(epsilon=8.0)[1]])
-    assert f"{final_of(epsilon=8.0)[0]:,.0f}" in made.headline
-    assert set(made.figures) == {"curve", "epsilons"}
-
-
-@pytest.mark.compiled
-def test_the_trial_from_which_a_bound_says_something_is_where_it_is_one_a_trial():
-    tree, _ = games.load("kuhn_poker")
-    made = reproduce_efb.study(SMALL, Settings(), None, Shares())
-    frame = made.tables["regret"].frame
-    from_trial = frame["bound_informative_from_trial"][1]
-    bound = efb.tune(tree, round(from_trial), 8.0).regret_bound
-    assert bound == pytest.approx(from_trial, rel=0.01)
-
-
-@pytest.mark.compiled
-def test_curves_of_a_study_are_drawn_with_their_bounds():
-    made = reproduce_efb.study(SMALL, Settings(seed=5), None, Shares())
-    (ax,) = made.figures["epsilons"].figure.axes
-    lines = {line.get_label(): line for line in ax.get_lines()}
-    assert {"tuning sharp", "tuning sharp: proven bound", "uniform play", "no privacy"} <= set(lines)
-    np.testing.assert_allclose(lines["tuning sharp"].get_xdata(), [1.0, 8.0])
-    np.testing.assert_allclose(
-        lines["tuning sharp"].get_ydata(), [final_of(epsilon=e)[0] for e in (1.0, 8.0)], rtol=1e-12
-    )
-    (ax,) = made.figures["curve"].figure.axes
-    assert "tuning paper, ε = 8" in {line.get_label() for line in ax.get_lines()}
-
-
-@pytest.mark.compiled
-def test_blocks_of_a_study_are_kept_and_used(tmp_path):
-    settings = Settings(seed=5, resume=str(tmp_path))
-    made = reproduce_efb.study(SMALL, settings, None, Shares())
-    assert len(list(tmp_path.iterdir())) == 7
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("replicates*")}
-    again = reproduce_efb.study(SMALL, settings, None, Shares())
-    pd.testing.assert_frame_equal(again.tables["regret"].frame, made.tables["regret"].frame)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("replicates*")} == before
-
-
-@pytest.mark.parametrize("exponent", [0.5, 0.9])
-def test_the_power_is_fitted_and_its_interval_covers_it(exponent):
-    """400 fits of correlated replicates; a 95% interval covers in 380 +- 4.4, below 357 in 1 of 10^7, and a
-    t interval of 20 replicates that is taken as normal loses about 1.5 points of that."""
-    rng = np.random.default_rng(1)
-    x = np.array([1e3, 1e4, 1e5])
-    hits = 0
-    for _ in range(400):
-        common = rng.normal(0, 0.2, (20, 1))
-        values = 3 * x**exponent * (1 + common * [1, 1, 0.2] + rng.normal(0, 0.1, (20, 3)))
-        slope, low, high = reproduce_efb_growth.power(x, values)
-        assert low < slope < high
-        hits += low <= exponent <= high
-    assert 350 <= hits <= 395
-
-
-@pytest.mark.compiled
-def test_growth_runs_each_horizon_with_its_own_tuning():
-    made = reproduce_efb_growth.growth(Growth((1000, 3000), 4, 8.0), Settings(seed=5), None, Shares())
-    frame = made.tables["regret"].frame
-    assert frame["trials"].tolist() == [1000, 3000]
-    assert frame["regret"][1] == pytest.approx(final_of(epsilon=8.0)[0], rel=1e-12)
-    assert frame["bound"][1] == pytest.approx(final_of(epsilon=8.0)[1])
-    slope = math.log(frame["regret"][1] / frame["regret"][0]) / math.log(3)
-    assert made.tables["theory"].frame["ours"][0] == pytest.approx(slope)
-    assert made.tables["theory"].frame["published"][0] == 0.5
-    assert f"power {slope:.3f}" in made.headline
-
-
-def test_cells_name_every_run_once():
-    plan = reproduce_efb.cells(SMALL)
-    assert len(set(plan)) == len(plan) == 7
-    assert reproduce_efb_views.UNIFORM in plan
-
-
-# ------------------------------------------------------------------------------------------------- nvo
-
-
-@pytest.fixture(scope="module")
-def column(values):
-    given = Settings(csv=str(values), column="height", seed=2)
-    few = replace(reproduce_nvo._given(given), epsilons=(1.0, 8.0))
-    with ThreadPoolExecutor(2) as pool:
-        return few, reproduce_nvo.column(few, given, pool, Shares())
-
-
-def test_the_embedded_figures_are_those_of_the_paper():
-    frame = pd.read_csv(reproduce_nvo._PUBLISHED)
-    assert len(frame) == 38
-    assert set(reproduce_nvo._DATASETS) == set(frame["dataset"])
-    row = frame[(frame["dataset"] == "nba_height") & (frame["algorithm"] == "brd") & (frame["epsilon"] == 1)]
-    assert row[["table", "minutes", "kl", "sd_l1", "jaccard", "cosine"]].to_numpy().tolist() == [
-        [1, 4, 0.0066, 0.0049, 0.9523, 0.9992]
-    ]
-    if SHARED.is_dir():
-        shared = pd.read_csv(SHARED / "data" / "published_tables.csv").drop(columns="paper")
-        pd.testing.assert_frame_equal(frame, shared)
-
-
-@pytest.mark.compiled
-def test_a_column_shows_what_compute_gives_one_mechanism_after_the_other(column, values):
-    source, made = column
-    histogram = Histogram.from_values(pd.read_csv(values)["height"])
-    frame = made.tables["measures"].frame.drop(columns="seconds")
-    assert frame["mechanism"].tolist() == [name for name in nvo_tables.QUICK for _ in range(2)]
-    assert frame["epsilon"].tolist() == [1.0, 8.0] * len(nvo_tables.QUICK)
-    wanted = nvo_tables.compute(histogram, (8.0,), seed=2).to_frame().drop(columns="seconds")
-    pd.testing.assert_frame_equal(frame[1::2].reset_index(drop=True), wanted)
-    assert (frame["kl"] >= frame["lower_bound"].fillna(0.0) - 1e-9).all()
-    assert set(made.figures) == {"kl", "distribution", "noise"}
-    assert source.what == "150 values of height"
-
-
-@pytest.mark.compiled
-def test_every_published_figure_of_the_column_stands_beside_ours(column):
-    _, made = column
-    frame = made.tables["published"].frame.set_index("quantity")
-    printed = pd.read_csv(reproduce_nvo._PUBLISHED).query("dataset == 'nba_height' and epsilon in (1, 8)")
-    ours = made.tables["measures"].frame.set_index(["mechanism", "epsilon"])
-    names = {"kl": "KL", "sd_l1": "L1 loss of SD", "jaccard": "Jaccard index", "cosine": "cosine similarity"}
-    seen = 0
-    for _, row in printed.iterrows():
-        for name, algorithm in nvo_tables.MECHANISMS.items():
-            if algorithm != row["algorithm"] or name not in nvo_tables.QUICK:
-                continue
-            for measure, label in names.items():
-                claim = frame.loc[f"{label}, {name}, epsilon {row['epsilon']:g}"]
-                assert claim["published"] == row[measure]
-                assert claim["ours"] == ours.loc[(name, row["epsilon"]), measure]
-                assert claim["why"]
-                seen += 1
-            if not math.isnan(row["minutes"]):
-                claim = frame.loc[f"seconds, {name}, epsilon {row['epsilon']:g}"]
-                assert claim["published"] == 60 * row["minutes"]
-                seen += 1
-    # 3 mechanisms of best response with times, and Laplace, at two epsilons each
-    assert seen == len(frame) == 2 * (3 * 5 + 4)
-
-
-@pytest.mark.compiled
-def test_the_reason_of_the_papers_scales_is_a_bound_that_holds(column):
-    _, made = column
-    frame = made.tables["measures"].frame
-    row = frame[(frame["mechanism"] == "best response, paper's scales") & (frame["epsilon"] == 1.0)].iloc[0]
-    claims = made.tables["published"].frame.set_index("quantity")
-    assert row["lower_bound"] > 0.0066
-    assert (
-        f"below {row['lower_bound']:.4g}."
-        in claims.loc["KL, best response, paper's scales, epsilon 1", "why"]
-    )
-    # no bound excuses what is better than published
-    better = claims[claims["ratio"].gt(1.0) == claims.index.str.contains("Jaccard|cosine")]
-    assert not better["why"].str.contains("no certified profile").any()
-
-
-@pytest.mark.compiled
-def test_a_column_of_the_users_is_told_to_be_kept(column):
-    _, made = column
-    assert any("keep this report to yourself" in paragraph for paragraph in made.text)
-
-
-def test_published_zeros_are_left_out_of_a_logarithmic_figure():
-    drawn = reproduce_nvo_views._drawn([0.0, 0.1, math.nan])
-    assert np.isnan(drawn).tolist() == [True, False, True]
-
-
-@pytest.mark.compiled
-def test_starts_are_counted(values):
-    source = reproduce_nvo._given(Settings(csv=str(values), column="height"))
-    with ThreadPoolExecutor(2) as pool:
-        made = reproduce_nvo.start(source, Settings(seed=1), pool, Shares())
-    frame = made.tables["starts"].frame
-    assert frame["runs"].tolist() == [20, 20, 20]
-    good = frame["runs_with_everybody_satisfied"].tolist()
-    assert good[0] == 20 and good[2] == 0  # the theorem as published would have 20 in all
-    assert (frame["fewest_satisfied"] <= frame["records"]).all()
-    assert frame["fewest_satisfied"][0] == 150 > frame["fewest_satisfied"][2]
-    published = made.tables["published"].frame
-    assert published["published"].tolist() == [1.0] * 3
-    assert published["ours"].tolist() == [n / 20 for n in good]
-
-
-@pytest.mark.compiled
-def test_a_regression_of_the_users_columns(values, recwarn):
-    pytest.importorskip("sklearn")
-    settings = Settings(csv=str(values), column="height", target="weight")
-    (step,) = reproduce_nvo_pairs.steps(settings)
-    with ThreadPoolExecutor(2) as pool:
-        made = step.make(settings, pool, Shares())
-    assert not [w for w in recwarn if "Convergence" in w.category.__name__]
-    frame = made.tables["errors"].frame
-    assert frame["mechanism"].tolist() == ["original"] * 2 + ["NVO"] * 2 + ["Laplace"] * 2
-    claims = made.tables["published"].frame.set_index("quantity")
-    assert claims.loc["RMSE, Laplace, epsilon 1", "published"] == 0.0444
-    relative = claims.loc["RMSE relative to the original's, NVO, epsilon 8"]
-    assert relative["published"] == pytest.approx(1.0)
-    assert relative["ours"] == pytest.approx(frame["rmse"][3] / frame["rmse"][1])
-    assert "weight from height, 150 records" in made.text[0]
-
-
-def test_networks_that_stop_early_say_nothing():
-    exceptions = pytest.importorskip("sklearn.exceptions")
-    with reproduce_nvo_pairs._quietly():
-        warnings.warn("not converged", exceptions.ConvergenceWarning, stacklevel=1)
-        with pytest.raises(UserWarning):
-            warnings.warn("something else", UserWarning, stacklevel=1)
-
-
-def test_columns_of_different_lengths_are_refused(tmp_path):
-    path = tmp_path / "gaps.csv"
-    path.write_text("a,b\n1,2\n3,\n5,6\n")
-    with pytest.raises(ValueError, match="column must have no missing value"):
-        reproduce.plan("nvo", Settings(csv=str(path), column="a", target="b"))
 
 
 # ------------------------------------------------------------------------------------------------- bias
