@@ -13,7 +13,7 @@ from equinoise.games.openspiel import OpenSpielGame, is_game, load_openspiel
 from equinoise.games.tree import GameTree
 from equinoise.games.walk.walk import MAX_HISTORIES, player_number, walk
 
-__all__ = ["load"]
+__all__ = ["load", "source_of"]
 
 _PREFIX = "openspiel:"
 
@@ -31,9 +31,9 @@ def load(
     Parameters
     ----------
     game : str, path or pyspiel.Game
-        ``"kuhn_poker"``, ``"kuhn_poker(players=3)"``, ``"leduc_poker"``, ``"bandit(n)"``,
-        ``"complete(actions,observations,depth)"``; ``"openspiel:NAME(...)"``, any game of OpenSpiel by its
-        own name and parameters, or the game object; the path of a Gambit ``.efg`` file.
+        A built-in game, such as ``"kuhn_poker(players=3)"`` (:data:`equinoise.games.catalog.BUILT_IN`);
+        ``"openspiel:NAME(...)"``, any game of OpenSpiel by its own name and parameters, or the game object;
+        the path of a Gambit ``.efg`` file.
     player : int or str
         The learner: a number from 0, or a player's label.
     opponents : "uniform", mapping or policy
@@ -67,14 +67,14 @@ def load(
     >>> tree.n_infosets, tree.action_labels[:3]
     (7, ('(start)', 'Pass', 'Bet'))
     """
-    source = _source(game)
+    source = source_of(game)
     if isinstance(source, tuple):
         _alone(player, opponents, recall, max_histories)
         return source
     return walk(source, player, opponents, recall=recall, max_histories=max_histories)
 
 
-def _source(game: object) -> Any:
+def source_of(game: object) -> Any:
     """Find what `game` names: a source, or a finished tree and environment."""
     if is_game(game):
         return OpenSpielGame(game)
@@ -94,9 +94,7 @@ def _source(game: object) -> Any:
 
 def _takes() -> str:
     """Say what can be loaded."""
-    names = ", ".join(
-        f"{name}({', '.join(names)})" if names else name for name, (_, names) in BUILT_IN.items()
-    )
+    names = ", ".join(game.form for game in BUILT_IN.values())
     return f"one of {names}, openspiel:NAME(...), a pyspiel.Game or the path of an .efg file"
 
 
