@@ -81,13 +81,7 @@ class Row:
 
 
 def checked(owner: str, options: Mapping[str, Option], given: Mapping[str, object]) -> dict[str, Any]:
-    """Return every option, given or by default, in the order of the registry.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When a value is not what its option takes, or `owner` has no option of that name.
-    """
+    """Return every option of `owner`, given or by default, in the order of the registry, or refuse them."""
     for name in given:
         if name not in options:
             raise TypeError(f"{name!r} is no option of the {owner}")
