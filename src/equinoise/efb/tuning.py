@@ -106,23 +106,14 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
     tree : GameTree
         With A actions and S reduced strategies.
     horizon : int
-        Number of trials T, at least 1.
+        Number of trials T.
     epsilon : float
-        Privacy of one report, positive; math.inf for no noise.
+        Privacy of one report; math.inf for no noise.
     rule : {"sharp", "paper"}
         "paper": C = 8/eps^2 + 1 + beta with beta = 1 + (2/eps) ln(A T^2), gamma_0 = eta beta A, split by the
         number of actions below; regret at most 2 sqrt(A T ln S C) + 1. "sharp": with b = 2/eps and Q the
         L2 split of the tree, C = 1/2 + (b/theta) sqrt(Q)/A + b^2/(1 - theta^2) with the best theta,
         gamma_0 = eta b sqrt(Q)/theta; regret at most 2 sqrt(A T ln S C). In both eta = sqrt(ln S/(A T C)).
-
-    Returns
-    -------
-    Tuning
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
 
     Notes
     -----

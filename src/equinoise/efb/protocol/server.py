@@ -116,13 +116,7 @@ class Server:
         return Policy(self.tree, self.policy)
 
     def draw(self) -> Strategy:
-        """Return this trial's strategy; the same one until the trial is over.
-
-        Raises
-        ------
-        ValueError
-            When the horizon is reached: the tuning and its bound hold no further.
-        """
+        """Return this trial's strategy, the same until the trial is over; ValueError after the horizon."""
         n = self._draw()
         return Strategy(self._trial, self._visits.infoset[:n], self._visits.action[:n])
 
@@ -142,10 +136,7 @@ class Server:
     def update(self, report: Report) -> None:
         """Learn from this trial's report and go on to the next trial.
 
-        Raises
-        ------
-        TypeError, ValueError
-            When it is not a report for this trial, of the strategy's length and finite; nothing changes then.
+        A report for another trial, of another length or not finite is refused, and nothing changes.
         """
         if not isinstance(report, Report):
             raise TypeError(f"report must be a Report, got {_checks.shown(report)}")
@@ -183,15 +174,7 @@ class Server:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Server:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        FileNotFoundError
-            When there is no such file.
-        ValueError
-            When the file is cut short, damaged, or not a saved server.
-        """
+        """Read what :meth:`save` wrote; ValueError for a file that is damaged or something else."""
         arrays, meta = load_arrays(path, _KIND)
         try:
             fields: dict[str, Any] = {name: arrays[name] for name in POINTERS} | meta["labels"]

@@ -34,12 +34,7 @@ class User:
         reproducible, and its low bits give the values away.
     seed : int, optional
         Of "float" noise, which repeats itself for the same trial; None takes randomness from the operating
-        system. "secure" takes none.
-
-    Raises
-    ------
-    ImportError
-        With "secure" and a finite epsilon, when OpenDP is not installed.
+        system. "secure" takes none, and needs OpenDP.
 
     Notes
     -----
@@ -116,8 +111,7 @@ def play(
 
     Returns
     -------
-    last_action : int
-    loss : float
+    last_action, loss : int, float
 
     Examples
     --------
