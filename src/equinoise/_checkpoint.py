@@ -45,22 +45,7 @@ def kept_as(name: str) -> Callable[[Part], Part]:
 
 
 class Blocks:
-    """The blocks of one run in a folder, which is made where it is missing.
-
-    Parameters
-    ----------
-    folder : path
-        Missing, empty, or of the same run.
-    task : callable
-        What :func:`equinoise.replicates.run` runs.
-
-    Raises
-    ------
-    TypeError
-        If `folder` is not a path, or the task holds something that has no fingerprint.
-    ValueError
-        If the folder belongs to another run, holds other files, or cannot be written.
-    """
+    """The blocks of one run of a task in a folder, which is made where it is missing, or refused."""
 
     def __init__(self, folder: str | os.PathLike[str], task: Callable[[int, int], Any]) -> None:
         if not isinstance(folder, str | os.PathLike):
@@ -72,9 +57,8 @@ class Blocks:
             known = json.loads(marker.read_bytes())
         except FileNotFoundError:
             if self.folder.is_dir() and not all(_is_left_over(path) for path in self.folder.iterdir()):
-                raise ValueError(
-                    f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
-                ) from None
+                why = f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
+                raise ValueError(why) from None
             self.folder.mkdir(parents=True, exist_ok=True)
             _files.write_json(marker, {"kind": _KIND, "run": mark})
             return
@@ -144,13 +128,8 @@ def _cut(block: Arrays, begin: int, end: int) -> Arrays:
 def fingerprint(value: object) -> str:
     """Return a hash of a task: the same in every process for the same function, arrays and numbers.
 
-    Takes functions, partials, dataclasses and tuples of arrays, numbers, text and None, nested. A class of
-    whose parts only some count has a method ``_identity`` that returns these.
-
-    Raises
-    ------
-    TypeError
-        If there is anything else in it.
+    Takes functions, partials, dataclasses and tuples of arrays, numbers, text and None, nested; TypeError for
+    anything else. A class of whose parts only some count has a method ``_identity`` that returns these.
     """
     digest = hashlib.sha256(__version__.encode())
     for piece in _pieces(value):

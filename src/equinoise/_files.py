@@ -25,11 +25,6 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
 
     Until then, and after an error, whatever was at `path` is as it was. A link is followed, not replaced.
     `mode` sets permissions, such as 0o600, before there is anything to read.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written there.
     """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".{target.name[:200]}.{uuid.uuid4().hex[:12]}.tmp")
@@ -67,11 +62,6 @@ def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> lis
     """Write named files into a folder, made where it is missing: all beside their places, then into them.
 
     So a disk that is full leaves the folder's files as they were.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written there.
     """
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
@@ -86,10 +76,7 @@ def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> lis
 def writable_folder(name: str, path: str | os.PathLike[str]) -> Path:
     """Return `path` as a folder that files can be written into, or that can be made; nothing is made yet.
 
-    Raises
-    ------
-    ValueError
-        If there is a file in its place or on its way, or no permission. The message begins with `name`.
+    ValueError where there is a file in its place or on its way, or no permission, says so of `name`.
     """
     folder = Path(path)
     there = folder.absolute()
@@ -100,9 +87,8 @@ def writable_folder(name: str, path: str | os.PathLike[str]) -> Path:
     try:
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
-        raise ValueError(
-            f"{name} must be a folder to write into, got {str(folder)!r}: {error.strerror}"
-        ) from None
+        why = f"{name} must be a folder to write into, got {str(folder)!r}: {error.strerror}"
+        raise ValueError(why) from None
     return folder
 
 
@@ -129,12 +115,8 @@ def save_arrays(
 def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Read what :func:`save_arrays` wrote: (arrays, meta), the arrays read-only.
 
-    Raises
-    ------
-    FileNotFoundError, IsADirectoryError, PermissionError
-        When there is no such file to read.
-    ValueError
-        When the file is cut short, damaged, or holds something else than `kind`.
+    ValueError where the file is cut short, damaged, or holds something else than `kind`; OSError where there
+    is none to read.
     """
     import numpy as np
 

@@ -15,13 +15,8 @@ def attach(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package.
 
-    Parameters
-    ----------
-    package : str
-        Its ``__name__``.
-    homes : mapping of str to sequence of str
-        A module below the package, and the names that come from it. The last part of the module's own path
-        is the module itself, and so is every name that comes from "".
+    `homes` maps modules below the package to the names that come from them. The last part of the module's own
+    path is the module itself, and so is every name that comes from "".
     """
     home = {name: module for module, names in homes.items() for name in names}
 

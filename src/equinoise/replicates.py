@@ -65,10 +65,7 @@ def tick(work: float = 0.0) -> None:
     bar, and raises where the user pressed Ctrl-C or another block failed. In other processes, and outside
     of :func:`run`, it does nothing.
 
-    Parameters
-    ----------
-    work : float
-        Work done since the last call, in the units of :func:`run`'s `work`.
+    `work` is what was done since the last call, in the units of :func:`run`'s.
 
     Examples
     --------
@@ -117,12 +114,6 @@ def run(
     -------
     tuple or dict of ndarray
         As the task returns, the leading axis of length `n_replicates` and in order of the replicates.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is of a wrong kind or out of range, the arrays of two blocks do not match, or the
-        folder `resume` belongs to another run.
 
     Notes
     -----
@@ -200,9 +191,8 @@ def _run_blocks(
     try:
         for start, stop in spans:
             watch = _Watch(stopping)
-            future = (
-                pool.submit(_watched, task, start, stop, watch) if here else pool.submit(task, start, stop)
-            )
+            call = (_watched, task, start, stop, watch) if here else (task, start, stop)
+            future: Future[Any] = pool.submit(*call)
             running[future] = (start, stop, watch)
             future.add_done_callback(ended.put)
         while running:

@@ -167,15 +167,7 @@ class Counter(abc.ABC):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return the counter that :meth:`state` described; noise that was drawn is kept, never drawn again.
-
-        Raises
-        ------
-        ValueError
-            When it is not the whole state of such a counter.
-        ImportError
-            When the state is of a secure counter and OpenDP is not installed.
-        """
+        """Return the counter that :meth:`state` described; drawn noise is kept, never drawn again."""
         try:
             if state["kind"] != cls.__name__:
                 raise ValueError(f"its kind is {_checks.shown(state['kind'])}")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise.games import GameTree
+from equinoise.games.tree import seal
 
 __all__ = ["Report", "Strategy", "check_strategy"]
 
@@ -23,17 +24,8 @@ _MAX_TRIAL = 2**62
 class Strategy:
     """A reduced strategy for one trial: where it picks, and what.
 
-    Parameters
-    ----------
-    trial : int
-        Counted from 0.
-    infosets, actions : int64[n]
-        The infosets that the strategy can come to, breadth first, and the action it picks at each.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind, the lengths differ or a number is negative.
+    Trials count from 0. `infosets` and `actions`, int64[n], are the infosets that the strategy can come to,
+    breadth first, and the action it picks at each.
 
     Examples
     --------
@@ -50,8 +42,8 @@ class Strategy:
         object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))
         infosets = _checks.array("infosets", self.infosets, np.int64, (None,), low=0)
         actions = _checks.array("actions", self.actions, np.int64, (len(infosets),), low=0)
-        object.__setattr__(self, "infosets", _own(infosets))
-        object.__setattr__(self, "actions", _own(actions))
+        object.__setattr__(self, "infosets", seal(infosets.copy()))
+        object.__setattr__(self, "actions", seal(actions.copy()))
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes: 20 of header, 16 an infoset."""
@@ -70,17 +62,14 @@ class Strategy:
 class Report:
     """What a user sends back: one noisy value for each action of the strategy, and nothing else.
 
-    Parameters
-    ----------
-    trial : int
-        The strategy's.
-    values : float64[n]
-        Taken as they come; it is the server that refuses a report that is not finite.
+    `trial` is the strategy's, and `values` float64[n] are taken as they come: it is the server that refuses a
+    report that is not finite.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind.
+    Examples
+    --------
+    >>> report = Report(7, [0.25, -1.5])
+    >>> Report.from_bytes(report.to_bytes()).values
+    array([ 0.25, -1.5 ])
     """
 
     trial: int
@@ -94,7 +83,7 @@ class Report:
             values = np.empty(0, dtype=object)  # ragged
         if values.dtype.kind not in "fiu" or values.ndim != 1:
             raise TypeError(f"values must be a vector of numbers, got {_checks.shown(self.values)}")
-        object.__setattr__(self, "values", _own(values.astype(np.float64)))
+        object.__setattr__(self, "values", seal(values.astype(np.float64)))
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes: 20 of header, 8 a value."""
@@ -125,12 +114,6 @@ def check_strategy(tree: GameTree, strategy: object) -> Strategy:
             "strategy must be a reduced strategy of the tree, breadth first, and this one is not"
         )
     return strategy
-
-
-def _own(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    array = array.copy()
-    array.flags.writeable = False
-    return array
 
 
 def _unpack(data: object, magic: bytes, item: int) -> tuple[int, int, bytes]:

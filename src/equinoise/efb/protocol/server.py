@@ -27,7 +27,6 @@ from equinoise.games.tree import LABELS, POINTERS
 
 __all__ = ["Server"]
 
-_FIRST = np.uint64(0)  # the protocol is replicate 0
 _KIND = "equinoise server, version 1"
 
 
@@ -45,17 +44,17 @@ class Server:
     seed : int, optional
         Of the strategies; None takes randomness from the operating system.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-
     Notes
     -----
     One thread at a time: callers that share a server hold a lock from the draw to the update.
 
     A server never needs to be trusted: a report is private before it is sent, whatever the server does with
     it. The policy, the strategies and anything else made of reports stay as private as these.
+
+    References
+    ----------
+    .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
+       arXiv 2605.05266, Section 4.
 
     Examples
     --------
@@ -88,12 +87,7 @@ class Server:
         self._start(tree, given, first_policy(tree), stream_key(seed), 0)
 
     def _start(
-        self,
-        tree: GameTree,
-        tuning: Tuning,
-        weight: NDArray[np.float64],
-        key: NDArray[np.uint64],
-        trial: int,
+        self, tree: GameTree, tuning: Tuning, weight: NDArray[np.float64], key: NDArray[np.uint64], trial: int
     ) -> None:
         self.tree, self.tuning = tree, tuning
         self._plan = state.make_plan(tree, tuning.exploration)
@@ -122,29 +116,16 @@ class Server:
         return Policy(self.tree, self.policy)
 
     def draw(self) -> Strategy:
-        """Return this trial's strategy; the same one until the trial is over.
-
-        Raises
-        ------
-        ValueError
-            When the horizon is reached: the tuning and its bound hold no further.
-        """
+        """Return this trial's strategy, the same until the trial is over; ValueError after the horizon."""
         n = self._draw()
         return Strategy(self._trial, self._visits.infoset[:n], self._visits.action[:n])
 
     def _draw(self) -> int:
         self._check_horizon()
         if not self._drawn:
-            key_0, key_1 = self._key
+            source = state.first_source(self._key)
             self._drawn = _kernels.draw(
-                self._plan,
-                self._weights,
-                self._visits,
-                self._plan.actions,
-                key_0,
-                key_1,
-                _FIRST,
-                self._trial,
+                self._plan, self._weights, self._visits, self._plan.actions, source, self._trial
             )
         return self._drawn
 
@@ -155,10 +136,7 @@ class Server:
     def update(self, report: Report) -> None:
         """Learn from this trial's report and go on to the next trial.
 
-        Raises
-        ------
-        TypeError, ValueError
-            When it is not a report for this trial, of the strategy's length and finite; nothing changes then.
+        A report for another trial, of another length or not finite is refused, and nothing changes.
         """
         if not isinstance(report, Report):
             raise TypeError(f"report must be a Report, got {_checks.shown(report)}")
@@ -196,15 +174,7 @@ class Server:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Server:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        FileNotFoundError
-            When there is no such file.
-        ValueError
-            When the file is cut short, damaged, or not a saved server.
-        """
+        """Read what :meth:`save` wrote; ValueError for a file that is damaged or something else."""
         arrays, meta = load_arrays(path, _KIND)
         try:
             fields: dict[str, Any] = {name: arrays[name] for name in POINTERS} | meta["labels"]
