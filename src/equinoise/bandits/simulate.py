@@ -65,7 +65,7 @@ def simulate(
     resume: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> BanditRun:
-    """Let a policy gather rewards from K arms over T rounds, many times over.
+    """Let a policy gather rewards from K arms over T rounds, many times over [1]_.
 
     Parameters
     ----------
@@ -115,10 +115,10 @@ def simulate(
     -------
     BanditRun
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
+    References
+    ----------
+    .. [1] Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML,
+       theorem 1 and the experiments.
 
     Examples
     --------

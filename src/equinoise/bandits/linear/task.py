@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from equinoise import replicates
 from equinoise.bandits.linear import kernels, state
 from equinoise.bandits.linear.arrays import Floats, Learner, Plan
+from equinoise.bandits.linear.registry import LinearPolicy
 
 _LARGEST_SCALE = 1e100  # of noise: its squares are still numbers
 _WORK_A_PIECE = 100_000_000  # multiplications between two reports of progress: about a twentieth of a second
@@ -29,7 +30,7 @@ class Task(NamedTuple):
 
 
 def make_plan(
-    policy: str,
+    policy: LinearPolicy,
     contexts: Floats,
     horizon: int,
     ridge: float,
@@ -49,11 +50,11 @@ def make_plan(
     """
     dimension = contexts.shape[2]
     width = np.zeros(horizon + 1)
-    if policy in ("oful", "private-oful"):
+    if policy.wide:
         width = state.confidence_widths(horizon, dimension, ridge, delta, sigma)
     levels = horizon.bit_length()
     noise_width, scale = np.empty(0), 0.0
-    if policy == "private-oful":
+    if policy.private:
         largest = float(np.abs(contexts).sum(axis=-1).max()) if contexts.size else math.sqrt(dimension)
         scale = levels * (clip[1] - clip[0]) * largest / epsilon
         if scale > _LARGEST_SCALE:
@@ -64,7 +65,7 @@ def make_plan(
         context=contexts,
         width=width,
         noise_width=noise_width,
-        in_turn=policy == "uniform",
+        in_turn=policy.in_turn,
         binary=binary,
         sigma=sigma,
         low=clip[0],
