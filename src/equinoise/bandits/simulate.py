@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, _results, replicates
-from equinoise.bandits.policies.registry import MAX_HORIZON, POLICIES
+from equinoise.bandits.entry import MAX_HORIZON
+from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.result import BanditRun
 
 __all__ = ["simulate"]

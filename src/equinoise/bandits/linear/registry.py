@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from equinoise.bandits.policies.registry import Entry
+from equinoise.bandits.entry import Entry
 
 __all__ = ["POLICIES", "LinearPolicy"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearPolicy(Entry):
-    """A policy of linear bandits: an :class:`~equinoise.bandits.policies.registry.Entry`, and what follows.
+    """A policy of linear bandits: an :class:`~equinoise.bandits.entry.Entry`, and what follows.
 
     Attributes
     ----------

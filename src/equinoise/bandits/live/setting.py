@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import LARGEST, check_bounds, policy
+from equinoise.bandits.entry import LARGEST, check_bounds
+from equinoise.bandits.policies.registry import policy
 
 __all__ = ["Setting", "arm_names"]
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import MAX_HORIZON, POLICIES, check_bounds
+from equinoise.bandits.entry import MAX_HORIZON, check_bounds
+from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.replay.columns import arm_column, kept_share, number_column
 from equinoise.bandits.result import History
 

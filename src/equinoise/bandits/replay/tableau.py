@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import LARGEST, MAX_HORIZON, POLICIES
+from equinoise.bandits.entry import LARGEST, MAX_HORIZON
+from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.replay.logged import Replay, replay
 from equinoise.bandits.result import History
 
