@@ -41,13 +41,7 @@ def make_plan(
     clip: tuple[float, float],
     epsilon: float,
 ) -> Plan:
-    """Return the plan of a run, its coefficients left empty; contexts float64[T, K, d], or of no rounds.
-
-    Raises
-    ------
-    ValueError
-        When the noise would be too large to compute with.
-    """
+    """Return the plan of a run, its coefficients left empty; contexts float64[T, K, d], or of no rounds."""
     dimension = contexts.shape[2]
     width = np.zeros(horizon + 1)
     if policy.wide:

@@ -22,9 +22,10 @@ __all__ = ["POLICIES", "Policy", "groups", "live_names", "policy"]
 
 _AUER = "Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem"
 _ONCE = (
-    "A reward enters exactly one {batch}, whose sum moves by at most 1 with it and is released once, with "
-    "Laplace(1/epsilon) noise; releases about disjoint rewards are epsilon-private together, and choices are "
-    "made of them alone (parallel composition and post-processing)."
+    "A reward, in [0, 1], enters exactly one {batch}. Its sum moves by at most 1 with that reward and is "
+    "released once, with Laplace(1/epsilon) noise, so it is epsilon-private. The releases are about disjoint "
+    "rewards, so together they are epsilon-private too (parallel composition), though which rounds a {batch} "
+    "takes depends on those before. Choices depend on nothing else (post-processing)."
 )
 _INDEX: dict[str, Any] = {"module": "ucb", "tabulated": True}
 _PRIVATE: dict[str, Any] = {"module": "private_ucb", "tabulated": True, "needs_epsilon": True}
@@ -52,7 +53,7 @@ _ALL = (
         summary="ucb on sums from a private counter, widened for its noise",
         source="Mishra, Thakurta (2015); Tossou, Dimitrakakis (2016); Neel, Roth (2018)",
         proof="A reward enters one arm's counter, whose sums are epsilon-private all together (Chan, Shi, "
-        "Song, 2011), and choices are made of these sums and the numbers of pulls alone (post-processing).",
+        "Song, 2011); choices are made of these sums and of the numbers of pulls, which are choices.",
         noise="Laplace(L/epsilon) a node of the binary counter, L = floor(log2 T) + 1; hybrid likewise",
         options=WIDTHS,
         live=Live(
