@@ -7,6 +7,7 @@ import math
 import re
 import signal
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from tests import naive_bandits
 from equinoise import bandits
 from equinoise.bandits import POLICIES, simulate
 from equinoise.bandits import rewards as tapes
+from equinoise.bandits.entry import Live
+from equinoise.bandits.live import PrivateBandit, classes
 from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
 from equinoise.bandits.live.tallies import Tallies
 from equinoise.bandits.policies.registry import policy
@@ -116,6 +119,28 @@ def test_what_is_shown_is_a_copy():
     for look in ("pulls", "means", "choices", "private_means"):
         getattr(bandit, look)[:] = -1
         assert (getattr(bandit, look) >= -0.5).any()
+
+
+def test_a_row_of_the_registry_is_enough_for_a_live_class(monkeypatch, tmp_path):
+    """The class is made when asked for, chooses what the simulation chooses, and takes the row's options."""
+    row = replace(POLICIES["adap-ucb"], live=Live(name="AdapUCB", feed="batch"))
+    monkeypatch.setitem(POLICIES, "adap-ucb", row)
+    bandit = classes.AdapUCB(3, 1.0, noise="float", seed=4)
+    assert isinstance(bandit, PrivateBandit) and row.source in bandit.__doc__ and row.proof in bandit.__doc__
+    paid, _, _ = naive_bandits.tape(4, 0, 150, [0.2, 0.5, 0.7])
+    go_on(bandit, 150, np.array(paid))
+    run = simulate("adap-ucb", [0.2, 0.5, 0.7], horizon=150, epsilon=1.0, seed=4)
+    assert bandit.pulls.tolist() == run.pulls[0].tolist()
+    bandit.save(tmp_path / "bandit")
+    assert classes.AdapUCB.load(tmp_path / "bandit").select() == bandit.select()
+    with pytest.raises(TypeError, match="'width' is no option of the class AdapUCB"):
+        classes.AdapUCB(3, 1.0, noise="float", width="counter")
+    plain = replace(POLICIES["greedy"], live=Live(name="Greedy"))
+    monkeypatch.setitem(POLICIES, "greedy", plain)
+    assert go_on(classes.Greedy(2), 3, np.array([[1.0, 0.0]] * 3)) == [0, 1, 0]
+    del classes.AdapUCB, classes.Greedy
+    with pytest.raises(AttributeError, match="has no attribute 'Annealing'"):
+        _ = classes.Annealing
 
 
 # ----------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from tests import naive_bandits
 from equinoise import bandits, replicates
 from equinoise.bandits import POLICIES, BanditRun, simulate
 from equinoise.bandits import result as runs
+from equinoise.bandits.policies.registry import groups
 
 COMPILED = not numba.config.DISABLE_JIT
 compiled = pytest.mark.compiled
@@ -491,6 +492,8 @@ def test_the_registry():
     names = ["ucb", "ucb1", "private-ucb", "dp-klucb", "dp-se", "adap-ucb", "lazy-dp-ts", "uniform", "greedy"]
     assert {*names, "width-only", "noise-only"} <= POLICIES.keys() == naive_bandits.TWINS.keys()
     assert runs.BanditRun is BanditRun
+    named = [row.name for rows in groups().values() for row in rows]
+    assert sorted(named) == sorted(POLICIES)
 
 
 def test_resume_takes_more_replicates_whether_or_not_widths_are_tabulated(tmp_path):

@@ -135,6 +135,13 @@ class Policy(Entry):
         Whether lanes share tables.
     live : Live or None
         None for a policy that is only simulated.
+
+    Examples
+    --------
+    >>> from equinoise.bandits import POLICIES
+    >>> row = POLICIES["dp-klucb"]
+    >>> row.private, row.noise, row.options["clip_sums"].default
+    (True, 'Laplace(1/epsilon) once a batch', True)
     """
 
     module: str

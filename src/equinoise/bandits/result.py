@@ -185,6 +185,15 @@ class History:
     policy : str
     epsilon : float or None
         None for a policy that takes none.
+
+    Examples
+    --------
+    >>> from equinoise.bandits import interact
+    >>> interact("uniform", [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]).to_frame()
+       round  arm  reward
+    0      0    0     1.0
+    1      1    1     0.5
+    2      2    0     0.0
     """
 
     arms: NDArray[np.int64]

@@ -54,6 +54,12 @@ class LinearRun:
         Deviation of Gaussian rewards; 1 for binary ones, whose deviation is at most that.
     ridge : float
     seed : int or None
+
+    Examples
+    --------
+    >>> run = simulate("uniform", n_arms=2, dimension=2, horizon=10)
+    >>> run.pulls.tolist(), list(run.coefficients())[:4]
+    ([[5, 5]], ['replicate', 'arm', 'coordinate', 'pulls'])
     """
 
     trials: NDArray[np.int64]

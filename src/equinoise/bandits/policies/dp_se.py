@@ -66,10 +66,7 @@ def make_state(n_arms: int, lanes: int, horizon: int, epsilon: float) -> Elimina
         fresh_sum=np.zeros(shape),
         mean=np.zeros(shape),
         survivors=np.full(lanes, n_arms, dtype=np.int64),
-        waiting=np.zeros(lanes, dtype=np.int64),
-        turn=np.zeros(lanes, dtype=np.int64),
-        epoch=np.zeros(lanes, dtype=np.int64),
-        length=np.zeros(lanes, dtype=np.int64),
+        **{name: np.zeros(lanes, dtype=np.int64) for name in ("waiting", "turn", "epoch", "length")},
         horizon=float(horizon),
         epsilon=float(epsilon),
     )

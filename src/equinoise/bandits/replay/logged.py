@@ -39,6 +39,13 @@ class Replay(History):
         Rows of each arm in the log.
     logged_means : float64[K]
         Their mean rewards: what the experiment says, gathered without adaptivity. NaN without rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> shown = replay("uniform", pd.DataFrame({"arm": list("abba"), "reward": [1, 0, 1, 0]}))
+    >>> shown.to_frame().row.tolist(), shown.n_used, shown.logged.tolist()
+    ([0, 1, 3], 3, [2, 2])
     """
 
     rows: NDArray[np.int64]
