@@ -7,6 +7,7 @@ import math
 import re
 import signal
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import naive_bandits
 
+from equinoise import bandits
+from equinoise.bandits import POLICIES, simulate
 from equinoise.bandits import rewards as tapes
-from equinoise.bandits import simulate
+from equinoise.bandits.entry import Live
+from equinoise.bandits.live import PrivateBandit, classes
 from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
 from equinoise.bandits.live.tallies import Tallies
 from equinoise.bandits.policies.registry import policy
@@ -44,9 +48,13 @@ CASES = {
     "dp-klucb first": (DPKLUCB, "dp-klucb", {"ties": "first"}, {}),
     "lazy-dp-ts": (LazyDPTS, "lazy-dp-ts", {}, {}),
 }
-OPEN = ["ucb", "ucb random", "ucb1"]
-PRIVATE = [name for name in CASES if name not in OPEN]
-ONE_EACH = ["ucb", "ucb1", "binary", "hybrid", "dp-klucb", "lazy-dp-ts"]
+for _row in POLICIES.values():  # those that have no case of their own
+    if _row.live is not None and all(_row.name != name for _, name, _, _ in CASES.values()):
+        CASES[_row.name] = (getattr(bandits, _row.live.name), _row.name, {}, {})
+OPEN = [case for case, (_, name, _, _) in CASES.items() if not POLICIES[name].private]
+PRIVATE = [case for case in CASES if case not in OPEN]
+ONE_EACH = [case for case in CASES if case in {*POLICIES, "binary", "hybrid"}]
+PRIVATE_EACH = [case for case in ONE_EACH if case in PRIVATE]
 
 
 def make(case, arms, *, epsilon=1.0, seed=0, noise="float", **more):
@@ -111,6 +119,28 @@ def test_what_is_shown_is_a_copy():
     for look in ("pulls", "means", "choices", "private_means"):
         getattr(bandit, look)[:] = -1
         assert (getattr(bandit, look) >= -0.5).any()
+
+
+def test_a_row_of_the_registry_is_enough_for_a_live_class(monkeypatch, tmp_path):
+    """The class is made when asked for, chooses what the simulation chooses, and takes the row's options."""
+    row = replace(POLICIES["adap-ucb"], live=Live(name="AdapUCB", feed="batch"))
+    monkeypatch.setitem(POLICIES, "adap-ucb", row)
+    bandit = classes.AdapUCB(3, 1.0, noise="float", seed=4)
+    assert isinstance(bandit, PrivateBandit) and row.source in bandit.__doc__ and row.proof in bandit.__doc__
+    paid, _, _ = naive_bandits.tape(4, 0, 150, [0.2, 0.5, 0.7])
+    go_on(bandit, 150, np.array(paid))
+    run = simulate("adap-ucb", [0.2, 0.5, 0.7], horizon=150, epsilon=1.0, seed=4)
+    assert bandit.pulls.tolist() == run.pulls[0].tolist()
+    bandit.save(tmp_path / "bandit")
+    assert classes.AdapUCB.load(tmp_path / "bandit").select() == bandit.select()
+    with pytest.raises(TypeError, match="'width' is no option of the class AdapUCB"):
+        classes.AdapUCB(3, 1.0, noise="float", width="counter")
+    plain = replace(POLICIES["greedy"], live=Live(name="Greedy"))
+    monkeypatch.setitem(POLICIES, "greedy", plain)
+    assert go_on(classes.Greedy(2), 3, np.array([[1.0, 0.0]] * 3)) == [0, 1, 0]
+    del classes.AdapUCB, classes.Greedy
+    with pytest.raises(AttributeError, match="has no attribute 'Annealing'"):
+        _ = classes.Annealing
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -197,7 +227,7 @@ def test_it_chooses_what_the_plain_policies_choose(case):
         arguments.get("horizon"),
         2.0,
         ties=arguments.get("ties", policy(name).ties),
-        posterior=naive_bandits.posterior(7, 0),
+        own=naive_bandits.own_words(7, 0),
         **options,
     )
     expected = naive_bandits.play(twin, paid, noise, ties)
@@ -676,19 +706,15 @@ def test_the_bound_on_the_bias_is_the_worst_of_its_two_halves():
 def test_private_means_are_what_was_noised():
     """By the twins' counters: sums and noise over all pulls; released batches alone for dp-klucb."""
     paid, noise, _ = naive_bandits.tape(3, 0, 200, [0.4, 0.7])
-    for case in ("binary", "hybrid", "dp-klucb", "lazy-dp-ts"):
+    for case in PRIVATE_EACH:
         _, name, arguments, options = CASES[case]
         bandit = make(case, 2, epsilon=2.0, seed=3)
         assert np.isnan(bandit.private_means).all()
         choices = go_on(bandit, 200, np.array(paid))
-        twin = naive_bandits.make(name, 2, arguments.get("horizon"), 2.0, posterior=None, **options)
+        twin = naive_bandits.make(name, 2, arguments.get("horizon"), 2.0, **options)
         for t, arm in enumerate(choices):
             twin.update(t + 1, arm, paid[t][arm], noise[t])
-        if name == "private-ucb":
-            expected = [(sum(r) + c.total) / len(r) for r, c in zip(twin.rewards, twin.counter, strict=True)]
-        else:  # sums for dp-klucb, means for lazy-dp-ts
-            expected = [x / n if name == "dp-klucb" else x for x, n in twin.known]
-        np.testing.assert_allclose(bandit.private_means, expected, rtol=1e-12)
+        np.testing.assert_allclose(bandit.private_means, twin.private_means, rtol=1e-12)
 
 
 def test_the_frame_of_a_private_bandit():
@@ -750,7 +776,7 @@ def test_nothing_but_the_noised_sums_reaches_the_policy(case, releases, tmp_path
     assert stories[0] == stories[1]
 
 
-@pytest.mark.parametrize("case", ["binary", "hybrid", "dp-klucb", "lazy-dp-ts"])
+@pytest.mark.parametrize("case", PRIVATE_EACH)
 @pytest.mark.parametrize("late", [False, True])
 def test_every_reward_pays_epsilon_at_most(case, late, releases, tmp_path):
     """A reward of 1 among zeros: the sums that it is in, each at its own epsilon, cost no more than epsilon.
@@ -778,7 +804,7 @@ def test_every_reward_pays_epsilon_at_most(case, late, releases, tmp_path):
     assert seen >= 12  # the rest lies in batches that were never full
 
 
-@pytest.mark.parametrize("case", ["binary", "hybrid", "published", "dp-klucb", "lazy-dp-ts"])
+@pytest.mark.parametrize("case", [*PRIVATE_EACH, "published"])
 def test_secure_and_float_noise_play_one_policy(case, releases):
     """The same noise by both ways: exact in eighths, with rewards 0 and 1 and epsilon 2 or the levels."""
     rng = np.random.default_rng(8)
@@ -801,7 +827,7 @@ def test_secure_and_float_noise_play_one_policy(case, releases):
         np.testing.assert_allclose(secure.private_means, plain.private_means, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", ["binary", "hybrid", "dp-klucb", "lazy-dp-ts"])
+@pytest.mark.parametrize("case", PRIVATE_EACH)
 def test_real_secure_noise(case, tmp_path):
     """New in every object and after every load; what was noised before stays as it was."""
     pytest.importorskip("opendp")

@@ -31,6 +31,13 @@ class Bandit:
 
     Methods raise TypeError or ValueError where an argument is of the wrong kind or out of range, and nothing
     has changed then.
+
+    Examples
+    --------
+    >>> from equinoise.bandits import UCB, Bandit
+    >>> bandit = UCB(2)
+    >>> isinstance(bandit, Bandit), bandit.select(), bandit.rounds
+    (True, 0, 1)
     """
 
     policy: ClassVar[str]  # its name in the registry
@@ -326,6 +333,6 @@ class Bandit:
         ImportError
             When the noise is secure and OpenDP is not installed.
         ValueError
-            When the file is cut short, damaged, or holds something else.
+            When the file is damaged or holds something else.
         """
         return store.load(cls, path)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from equinoise._options import checked
 from equinoise._random import stream_key
+from equinoise.bandits.entry import check_bounds
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.setting import Setting
-from equinoise.bandits.policies.registry import check_bounds, policy
+from equinoise.bandits.policies.registry import policy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,8 +37,8 @@ class PrivateBandit(Bandit):
     drops an arm or plays another one after a look at :attr:`means` decides on true rewards; after a look at
     :attr:`private_means` it stays as it is.
 
-    **What it is good for.** The means are almost unbiased, see :attr:`bias_bound`, and p-values of tests that
-    the private numbers suggested can be corrected (:func:`equinoise.inference.adjusted_p_value`, with
+    **What it is good for.** The means are almost unbiased [1]_, see :attr:`bias_bound`, and p-values of tests
+    that the private numbers suggested can be corrected (:func:`equinoise.inference.adjusted_p_value`, with
     :attr:`rounds` as n). Such a correction leaves nothing once epsilon sqrt(rounds) passes about 3: 5,000
     rounds want an epsilon of 0.04 for it, though one of 1 for the quick choice of an arm.
 
@@ -66,6 +67,18 @@ class PrivateBandit(Bandit):
         When an argument is of the wrong kind or out of range.
     ImportError
         With "secure", when OpenDP is not installed.
+
+    References
+    ----------
+    .. [1] Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML,
+       theorem 1.
+
+    Examples
+    --------
+    >>> from equinoise.bandits import DPKLUCB, PrivateBandit
+    >>> bandit = DPKLUCB(2, 0.5, noise="float", seed=1)
+    >>> isinstance(bandit, PrivateBandit), round(bandit.bias_bound, 3)
+    (True, 0.245)
     """
 
     def __init__(

@@ -24,6 +24,12 @@ class Ticket:
         What was selected.
     owner : int
         Tells the tickets of one bandit from those of another.
+
+    Examples
+    --------
+    >>> from equinoise.bandits import UCB
+    >>> UCB(["red", "green"]).request()
+    Ticket(number=0, arm='red')
     """
 
     number: int

@@ -8,13 +8,7 @@ is released with noise and the rewards are dropped. An arm is judged by its last
 
 Each arm draws from Beta(mu O + 1, (1 - mu) O + 1), and the arm of the largest draw is played.
 
-**Privacy.** Rewards lie in [0, 1], so that a buffer's sum moves by at most 1 when one reward changes, and
-Laplace(1/eps) noise makes it eps-private. A reward enters exactly one buffer, and a buffer is released once:
-the releases are about disjoint rewards, so together they are eps-private too. The posterior draws add
-randomness of their own and see nothing but releases.
-
-**Source.** B. Hu, N. Hegde, "Near-optimal Thompson Sampling-based Algorithms for Differentially Private
-Stochastic Bandits", 2022.
+Why it is private, and who found it: its row in :mod:`equinoise.bandits.policies.registry`.
 """
 
 from __future__ import annotations
@@ -27,7 +21,7 @@ from numpy.typing import NDArray
 from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._random import next_word, uniform
-from equinoise.bandits.policies.batches import best, never_pulled, pull
+from equinoise.bandits.policies.batches import best, fresh_batches, never_pulled, pull
 from equinoise.bandits.rewards import Run, Tape, advance_rounds, own_words, play_rounds
 
 __all__ = ["Thompson", "advance", "choose", "draw_beta", "make_state", "play", "update"]
@@ -65,16 +59,8 @@ def make_state(
     n_arms: int, lanes: int, horizon: int | None, epsilon: float, key: NDArray[np.uint64], first: int
 ) -> Thompson:
     """Return the state of the replicates first..first+lanes-1 before the first round; horizon is not used."""
-    shape = n_arms, lanes
     return Thompson(
-        pulls=np.zeros(shape, dtype=np.int64),
-        reward_sum=np.zeros(shape),
-        batch_sum=np.zeros(shape),
-        left=np.ones(shape, dtype=np.int64),
-        length=np.ones(shape, dtype=np.int64),
-        private_sum=np.zeros(shape),
-        private_n=np.zeros(shape, dtype=np.int64),
-        score=np.zeros(shape),
+        **fresh_batches(n_arms, lanes),
         key=np.array(key, dtype=np.uint64),
         replicate=np.arange(first, first + lanes, dtype=np.uint64),
         epsilon=float(epsilon),

@@ -10,10 +10,6 @@ c_t as for ucb. The width w is ``counter``, the tail of N at probability 1/t^2, 
 K ln^2(T) ln(K T ln(T)/delta_t)/epsilon with 1/delta_t = 1 + t ln^2 t. The control *width-only* leaves out N,
 and *noise-only* leaves out w. What the round and the kind of noise decide is read from tables as far as they
 reach, and computed beyond.
-
-**Privacy.** Neighbouring histories differ in the reward of one round, by at most 1, and so in one item of one
-counter, whose sums are epsilon-private all together. Choices are made of these sums and of the numbers of
-pulls, which are choices themselves.
 """
 
 from __future__ import annotations
@@ -23,8 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise._random import integer
-from equinoise.bandits.policies.ucb import AT_ONCE, UCB, Floats, Ints, better, confidence_at, confidence_table
+from equinoise.bandits.policies.ucb import (
+    AT_ONCE,
+    UCB,
+    Floats,
+    Ints,
+    better,
+    choose_lanes,
+    confidence_at,
+    confidence_table,
+    largest,
+)
 from equinoise.bandits.policies.widths import (
     BINARY,
     COUNTER,
@@ -69,17 +74,10 @@ class PrivateState(NamedTuple):
 
 
 def make_tables(
-    n_arms: int,
-    horizon: int | None,
-    epsilon: float,
-    n_rounds: int,
-    *,
-    width: str = "counter",
-    counter: str = "binary",
-    noisy: bool = True,
+    n_arms: int, horizon: int | None, epsilon: float, n_rounds: int, **options: Any
 ) -> tuple[Floats, Floats]:
     """Return what all lanes share: c_t float64[H] and the widths float64[H', M] of the first rounds."""
-    privacy = make_privacy(n_arms, horizon, epsilon, width, counter, noisy)
+    privacy = make_privacy(n_arms, horizon, epsilon, **options)
     return confidence_table(UCB, n_rounds), width_table(privacy, n_rounds)
 
 
@@ -90,12 +88,10 @@ def make_state(
     epsilon: float,
     *,
     tables: tuple[Floats, Floats],
-    width: str = "counter",
-    counter: str = "binary",
-    noisy: bool = True,
+    **options: Any,
 ) -> PrivateState:
     """Return the state before the first round: no counter has an item."""
-    privacy = make_privacy(n_arms, horizon, epsilon, width, counter, noisy)
+    privacy = make_privacy(n_arms, horizon, epsilon, **options)
     shape = (n_arms, lanes)
     confidence, widths = tables
     return PrivateState(
@@ -129,22 +125,8 @@ def _index(state: PrivateState, lane: int, t: int, k: int, c: float) -> float:
 @njit
 def choose(state: PrivateState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Return the arm with the largest index after t rounds."""
-    confidence = state.confidence
-    c = confidence[t] if t < confidence.size else confidence_at(UCB, t + 1)
-    best, arm, tied = -np.inf, 0, 0
-    for k in range(state.pulls.shape[0]):
-        value = _index(state, lane, t, k, c)
-        if value > best:
-            best, arm, tied = value, k, 1
-        elif value == best:
-            tied += 1
-    if tied > 1 and random_ties and best < np.inf:
-        skip = integer(tie_word, tied)
-        while skip > 0:
-            arm += 1
-            if _index(state, lane, t, arm, c) == best:
-                skip -= 1
-    return arm
+    c = state.confidence[t] if t < state.confidence.size else confidence_at(UCB, t + 1)
+    return largest(_index, state, lane, t, c, tie_word, random_ties)
 
 
 @njit
@@ -196,21 +178,7 @@ def _widened(mean: float, root: float, c: float, twice: float) -> float:
 @njit
 def _choose_all_alike(state: PrivateState, t: int) -> None:
     """Set arm int64[W] to what :func:`choose` returns for each lane, where all arms have one width."""
-    mean, root, score, arm = state.mean, state.root, state.score, state.arm
-    c, twice = state.confidence[t], state.widths[t, 0]
-    for lane in range(arm.size):
-        score[lane], arm[lane] = -np.inf, 0
-    whole = mean.shape[0] // AT_ONCE * AT_ONCE
-    for k in range(0, whole, AT_ONCE):
-        for lane in range(arm.size):
-            best, a = score[lane], arm[lane]
-            for j in range(k, k + AT_ONCE):
-                best, a = better(_widened(mean[j, lane], root[j, lane], c, twice), j, best, a)
-            score[lane], arm[lane] = best, a
-    for k in range(whole, mean.shape[0]):
-        for lane in range(arm.size):
-            value = _widened(mean[k, lane], root[k, lane], c, twice)
-            score[lane], arm[lane] = better(value, k, score[lane], arm[lane])
+    choose_lanes(_widened, state, state.confidence[t], state.widths[t, 0])
 
 
 @njit

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import MAX_HORIZON, policy
+from equinoise.bandits.entry import MAX_HORIZON
+from equinoise.bandits.policies.registry import policy
 
 __all__ = ["BESIDE", "CONTROLS", "Parameters"]
 
