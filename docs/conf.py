@@ -25,7 +25,7 @@ extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_nb"]
 
 html_theme = "furo"
 html_title = f"equinoise {version}"
-html_theme_options = {"source_repository": _project["urls"]["Repository"], "source_directory": "docs/"}
+html_theme_options = {"source_repository": _project["urls"]["Source"], "source_directory": "docs/"}
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False

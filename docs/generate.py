@@ -165,6 +165,7 @@ def _first_line(value: Any) -> str:
     if not (inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value)):
         return ""
     line = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ").replace("|", r"\|")
+    line = re.sub(r"\s*\[\d+\]_", "", line)  # a source, cited further below
     return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"``\1``", line)
 
 

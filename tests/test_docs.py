@@ -34,7 +34,7 @@ def test_tests_that_are_named_exist():
 
 def test_the_address_of_the_project_is_said_once():
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
-    host = urls["Repository"].split("/")[2]
+    host = urls["Source"].split("/")[2]
     files = [*markdown(), ROOT / "CITATION.cff", *DOCS.glob("*.py"), *(ROOT / "src").rglob("*.py")]
     assert [str(path) for path in files if host in path.read_text()] == []
 
