@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -293,6 +294,27 @@ def test_files_of_an_exhibit():
     assert exhibit("other").files()["figures/other-one.svg"] != files["figures/first-one.svg"]
 
 
+def test_an_exhibit_is_restored_from_its_document_and_files():
+    frame = pd.DataFrame(
+        {
+            "what": ["a", None, "c"],
+            "x": [0.1 + 0.2, math.nan, math.inf],
+            "nothing": [math.nan] * 3,
+            "n": [1, 2, 3],
+            "sure": [True, False, True],
+            "mixed": [1, "two", math.nan],
+        }
+    )
+    made = exhibit(tables={"one": Table("c", frame)})
+    document = made.document()
+    again = Exhibit.restored(json.loads(json.dumps(document, allow_nan=False)), made.files())
+    assert again.document() == document and again.files() == made.files()
+    assert page("t", [], [again], {}) == page("t", [], [made], {})
+    assert document["tables"]["one"]["rows"][1] == [None, None, None, 2, False, "two"]
+    assert document["tables"]["one"]["rows"][2] == ["c", "inf", None, 3, True, None]
+    assert document["headline"] == "Headline plain" and set(document["figures"]) == {"one"}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -325,7 +347,7 @@ def test_published_figures_stand_beside_ours_with_a_ratio_and_a_reason():
     assert list(frame.columns) == ["quantity", "published", "ours", "ratio", "why"]
     np.testing.assert_allclose(frame["ratio"][:3], [1.5, 1.095, 1.105])
     assert frame["ratio"][[3, 4, 7]].isna().all()
-    agree, printed = "Agree within a tenth.", "Agree in all decimals that were printed."
+    agree, printed = "Within 10%.", "Equal in all printed decimals."
     assert frame["why"].tolist() == [
         *("Because.", agree, "Because.", "Because.", printed, printed, "Because.", "A control.")
     ]
@@ -341,7 +363,7 @@ def test_an_interval_that_holds_what_was_published_is_an_agreement():
     )
     assert list(frame.columns) == ["quantity", "published", "ours", "stderr", "ratio", "why"]
     assert frame["why"].tolist() == [
-        "Agree: the 95% interval of ours holds what was published.",
+        "Our 95% interval contains the published figure.",
         "Because.",
         "Because.",
     ]

@@ -1,4 +1,4 @@
-"""The command ``equinoise``: one module a command, heavy imports inside functions.
+"""The command ``equinoise``: one module per command, heavy imports inside functions.
 
 Exit codes: 0 done; 2 wrong use, in one line on stderr; 1 the work failed; 130 interrupted.
 """
@@ -9,9 +9,10 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 import equinoise
 from equinoise.cli import bandit, efb, games, nvo, reproduce
@@ -19,16 +20,22 @@ from equinoise.cli.common import WrongUse, say
 
 __all__ = ["app", "main"]
 
+
+class _Command(typer.core.TyperCommand):
+    """A command whose usage names its arguments as its help does: without braces."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the line of usage."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
 app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("games")(games.command)
-app.command("efb")(efb.command)
-app.command("nvo")(nvo.command)
-app.command("bandit")(bandit.command)
-app.command("reproduce")(reproduce.command)
+for _module in (games, efb, nvo, bandit, reproduce):
+    app.command(_module.__name__.rpartition(".")[2], cls=_Command)(_module.command)
 
 
 @app.callback(invoke_without_command=True)
@@ -45,18 +52,7 @@ def _root(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of this process by default.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run the command on arguments, by default those of this process, and return the exit code."""
     _mend_streams()
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")

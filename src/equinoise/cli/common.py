@@ -1,23 +1,78 @@
-"""What the commands share: one line on stderr, a console, and wrong use in the words of the options."""
+"""What the commands share: their options, wrong use in one line, threads, tables and what is printed."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-__all__ = ["WrongUse", "console", "refusing", "say", "working"]
+__all__ = [
+    "AsJson",
+    "Checkpoints",
+    "Jobs",
+    "Out",
+    "Replicates",
+    "Seed",
+    "WrongUse",
+    "completing",
+    "console",
+    "estimate",
+    "folder_and_threads",
+    "options",
+    "paragraph",
+    "plus_minus",
+    "pool",
+    "print_json",
+    "refusing",
+    "say",
+    "table",
+    "working",
+]
 
 _PIPE_WIDTH = 120  # a pipe has no width, and what reads it wants whole lines
+_TEXT_WIDTH = 100  # of paragraphs, at most
+
+Replicates = Annotated[int, typer.Option(help="Independent repetitions, for the intervals.")]
+Checkpoints = Annotated[int, typer.Option(help="Points of the regret curve in regret.csv.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same bits.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads; by default one per processor.")]
+Out = Annotated[Path, typer.Option(help="Folder for the results; earlier ones there are replaced.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print run.json instead of the table.")]
 
 
 class WrongUse(Exception):
     """The user asked for something that cannot be; the message is one line."""
+
+
+def options(context: typer.Context, **others: str) -> dict[str, str]:
+    """Return what the user typed for each argument of a command, by its name in Python: see `refusing`.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command, whose parameters are all named.
+    **others : str
+        Names that arguments have further below: ``horizon="--trials"``.
+    """
+    own = {
+        str(parameter.name): parameter.opts[0]
+        if parameter.param_type_name == "option"
+        else str(parameter.metavar)
+        for parameter in context.command.params
+    }
+    return own | others
 
 
 @contextlib.contextmanager
@@ -40,6 +95,43 @@ def refusing(options: Mapping[str, str]) -> Iterator[None]:
         raise WrongUse(words) from error
 
 
+def folder_and_threads(out: Path, jobs: int | None) -> tuple[Path, int | None]:
+    """Check ``--out`` and ``--jobs``, before any work."""
+    from equinoise import _checks, _files
+
+    folder = _files.writable_folder("out", out)
+    return folder, None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
+
+
+@contextlib.contextmanager
+def pool(threads: int | None) -> Iterator[Executor | None]:
+    """Open a pool of so many threads; None leaves it to each function."""
+    if threads is None:
+        yield None
+    else:
+        with ThreadPoolExecutor(threads) as opened:
+            yield opened
+
+
+def completing(names: Callable[[typer.Context], Iterable[str]]) -> Callable[..., list[str]]:
+    """Return a shell completion (``autocompletion=``) by names that are looked up only when it is asked.
+
+    Parameters
+    ----------
+    names : callable
+        From the context, which has what was typed so far in ``params``, to names. What it raises completes
+        to nothing: a file that cannot be read, say.
+    """
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found: list[str] = []
+        with contextlib.suppress(Exception):
+            found.extend(name for name in names(ctx) if name.startswith(incomplete))
+        return found
+
+    return complete
+
+
 def say(line: str) -> None:
     """Print one line on stderr, with the command's name."""
     print(f"equinoise: {line}", file=sys.stderr)
@@ -51,6 +143,47 @@ def console() -> Console:
 
     made = Console(highlight=False)
     return made if made.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+
+
+def print_json(document: Any) -> None:
+    """Print a document as JSON: all that stdout has where ``--json`` is given."""
+    json.dump(document, sys.stdout, indent=2)
+    print()
+
+
+def paragraph(screen: Console, text: str, mark: str = "") -> None:
+    """Print a text in lines that fit the screen, indented behind a mark such as ``"1. "``."""
+    print(
+        textwrap.fill(
+            mark + text,
+            min(screen.width, _TEXT_WIDTH),
+            subsequent_indent=" " * len(mark),
+            break_on_hyphens=False,
+        )
+    )
+
+
+def table(*headings: str, left: int = 1) -> Table:
+    """Return a table whose first columns stand at the left and the others at the right; none wraps."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD)
+    for i, heading in enumerate(headings):
+        made.add_column(heading, justify="left" if i < left else "right", no_wrap=True)
+    return made
+
+
+def plus_minus(screen: Console) -> str:
+    """Return the sign before half of an interval, in the characters that the screen has."""
+    return "±" if screen.encoding.lower().startswith("utf") else "+-"
+
+
+def estimate(value: float, half: float | None, digits: str, sign: str) -> str:
+    """Return a figure with half of its interval, where there is one (neither None nor NaN)."""
+    if half is None or half != half:
+        return format(value, digits)
+    return f"{value:{digits}} {sign} {half:{digits}}"
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What an experiment shows: a question, sentences, tables and figures, and what was published beside ours."""
+"""The one way to show a result: a question, its answer, tables, figures, and ours beside the published."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equinoise import _checks
-from equinoise._results import Z95
+from equinoise._results import Z95, plain
 from equinoise.report import figures
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "Exhibit", "Picture", "Table", "comparison", "csv_bytes"]
+__all__ = ["Claim", "Drawn", "Exhibit", "Picture", "Table", "comparison", "csv_bytes"]
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _NEAR = 0.1  # relative difference up to which two figures agree
@@ -31,24 +31,31 @@ class Table(NamedTuple):
     frame: pd.DataFrame
 
 
+class Drawn(NamedTuple):
+    """A figure as the bytes of its files."""
+
+    png: bytes
+    svg: bytes
+
+
 class Picture(NamedTuple):
-    """A figure: its caption, what somebody should know of it who does not see it, and the drawing."""
+    """A figure: its caption, a description for readers who do not see it, and the drawing."""
 
     caption: str
     description: str
-    figure: Figure
+    figure: Figure | Drawn
 
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """What one experiment shows; files, the page and the terminal are made of it.
+    """What one experiment shows; files, JSON, the page and the terminal are made from it.
 
     Attributes
     ----------
     name : str
         Lower-case words joined by hyphens; the names of its files begin with it.
     section : str
-        The heading under which it stands, a pillar.
+        The heading under which it stands.
     title : str
     question : str
         What it answers.
@@ -63,14 +70,15 @@ class Exhibit:
     Raises
     ------
     ValueError
-        When a name could not be one of a file, or a headline has more than one line.
+        When a name cannot be part of a file's name, or a headline has more than one line.
 
     Examples
     --------
     >>> import pandas as pd
     >>> table = Table("Squares", pd.DataFrame({"x": [1, 2], "square": [1, 4]}))
-    >>> list(Exhibit("squares", "Numbers", "Squares", "How large?", "Four.", tables={"all": table}).files())
-    ['tables/squares-all.csv']
+    >>> made = Exhibit("squares", "Numbers", "Squares", "How large?", "Four.", tables={"all": table})
+    >>> list(made.files()), made.document()["tables"]["all"]["rows"]
+    (['tables/squares-all.csv'], [[1, 1], [2, 4]])
     """
 
     name: str
@@ -93,21 +101,67 @@ class Exhibit:
             raise ValueError(f"headline must be one line, got {_checks.shown(self.headline)}")
 
     @cached_property
-    def drawings(self) -> dict[str, bytes]:
-        """Every figure as SVG, drawn once."""
-        return {
-            stem: figures.svg(picture.figure, f"{self.name}-{stem}") for stem, picture in self.figures.items()
-        }
+    def drawings(self) -> dict[str, Drawn]:
+        """Every figure as the bytes of its files, drawn once."""
+        made = {}
+        for stem, (_, _, drawn) in self.figures.items():
+            if not isinstance(drawn, Drawn):
+                drawn = Drawn(figures.png(drawn), figures.svg(drawn, f"{self.name}-{stem}"))
+            made[stem] = drawn
+        return made
 
     def files(self) -> dict[str, bytes]:
         """Return bytes by their paths: ``tables/NAME-STEM.csv``, ``figures/NAME-STEM.png`` and ``.svg``."""
         made = {
             f"tables/{self.name}-{stem}.csv": csv_bytes(table.frame) for stem, table in self.tables.items()
         }
-        for stem, picture in self.figures.items():
-            made[f"figures/{self.name}-{stem}.png"] = figures.png(picture.figure)
-            made[f"figures/{self.name}-{stem}.svg"] = self.drawings[stem]
+        for stem, drawn in self.drawings.items():
+            made[f"figures/{self.name}-{stem}.png"] = drawn.png
+            made[f"figures/{self.name}-{stem}.svg"] = drawn.svg
         return made
+
+    def document(self) -> dict[str, Any]:
+        """Return everything but the drawings in the types of JSON; a missing value in a table is None."""
+        tables = {}
+        for stem, (caption, frame) in self.tables.items():
+            cells = frame.astype(object).where(frame.notna(), None)
+            tables[stem] = {
+                "caption": caption,
+                "columns": [str(name) for name in frame.columns],
+                "types": [str(kind) for kind in frame.dtypes],
+                "rows": plain(list(cells.itertuples(index=False, name=None))),
+            }
+        pictures = {
+            stem: {"caption": one.caption, "description": one.description}
+            for stem, one in self.figures.items()
+        }
+        words = {name: getattr(self, name) for name in ("name", "section", "title", "question", "headline")}
+        return {**words, "text": list(self.text), "tables": tables, "figures": pictures}
+
+    @classmethod
+    def restored(cls, document: Mapping[str, Any], files: Mapping[str, bytes]) -> Exhibit:
+        """Return the exhibit that has such a document and files."""
+        import pandas as pd
+
+        parts = dict(document)
+        name = parts["name"]
+        parts["text"] = tuple(parts["text"])
+        parts["tables"] = {
+            stem: Table(
+                made["caption"],
+                pd.DataFrame(made["rows"], columns=made["columns"], dtype=object).astype(
+                    dict(zip(made["columns"], made["types"], strict=True))
+                ),
+            )
+            for stem, made in parts["tables"].items()
+        }
+        parts["figures"] = {
+            stem: Picture(
+                **made, figure=Drawn(*(files[f"figures/{name}-{stem}.{kind}"] for kind in ("png", "svg")))
+            )
+            for stem, made in parts["figures"].items()
+        }
+        return cls(**parts)
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
@@ -143,7 +197,7 @@ class Claim(NamedTuple):
 
 
 def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
-    """Put published figures and ours side by side.
+    """Put published figures beside ours.
 
     Parameters
     ----------
@@ -153,9 +207,8 @@ def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``quantity``, ``published``, ``ours``, ``stderr`` (of ours, where any has one), ``ratio`` (ours to
-        published; NaN where that is no number) and ``why``, which says that they agree where they are within
-        a tenth of each other, equal in the decimals that were printed, or where the 95% interval of ours
-        holds what was published.
+        published; NaN where that is no number) and ``why``, which instead says how they agree where they
+        are within 10%, equal in all printed decimals, or where our 95% interval contains the published one.
 
     Raises
     ------
@@ -166,7 +219,7 @@ def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
     --------
     >>> frame = comparison([Claim("KL", 2.0, 1.0, "Other data."), Claim("cosine", 0.99, 1.0, "Other data.")])
     >>> frame["ratio"].round(2).tolist(), frame["why"].tolist()
-    ([0.5, 1.01], ['Other data.', 'Agree within a tenth.'])
+    ([0.5, 1.01], ['Other data.', 'Within 10%.'])
     """
     import pandas as pd
 
@@ -184,9 +237,9 @@ def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
 
 def _verdict(claim: Claim, ratio: float) -> str:
     if claim.decimals is not None and abs(claim.ours - claim.published) <= 0.5 * 10.0**-claim.decimals:
-        return "Agree in all decimals that were printed."
+        return "Equal in all printed decimals."
     if abs(ratio - 1.0) <= _NEAR:
-        return "Agree within a tenth."
+        return "Within 10%."
     if abs(claim.ours - claim.published) <= Z95 * claim.stderr:
-        return "Agree: the 95% interval of ours holds what was published."
+        return "Our 95% interval contains the published figure."
     return claim.why

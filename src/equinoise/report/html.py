@@ -16,7 +16,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from equinoise.report.exhibit import Exhibit, Picture, Table
+from equinoise.report.exhibit import Drawn, Exhibit, Picture, Table
 
 __all__ = ["page"]
 
@@ -123,9 +123,9 @@ def _article(exhibit: Exhibit) -> Iterator[str]:
     yield "</article>"
 
 
-def _figure(name: str, picture: Picture, drawing: bytes) -> Iterator[str]:
+def _figure(name: str, picture: Picture, drawing: Drawn) -> Iterator[str]:
     yield '<figure>\n<div class="drawing">'
-    yield _inline(drawing.decode(), name, picture)
+    yield _inline(drawing.svg.decode(), name, picture)
     yield f"</div>\n<figcaption>{escape(picture.caption)}</figcaption>\n</figure>"
 
 
