@@ -122,44 +122,35 @@ class Exhibit:
 
     def document(self) -> dict[str, Any]:
         """Return everything but the drawings in the types of JSON; a missing value in a table is None."""
-        tables = {}
-        for stem, (caption, frame) in self.tables.items():
-            cells = frame.astype(object).where(frame.notna(), None)
-            tables[stem] = {
+        made = {name: getattr(self, name) for name in ("name", "section", "title", "question", "headline")}
+        made["text"] = list(self.text)
+        made["tables"] = {
+            stem: {
                 "caption": caption,
-                "columns": [str(name) for name in frame.columns],
-                "types": [str(kind) for kind in frame.dtypes],
-                "rows": plain(list(cells.itertuples(index=False, name=None))),
+                "columns": {str(name): str(kind) for name, kind in frame.dtypes.items()},
+                "rows": plain(list(frame.astype(object).where(frame.notna(), None).to_numpy())),
             }
-        pictures = {
-            stem: {"caption": one.caption, "description": one.description}
-            for stem, one in self.figures.items()
+            for stem, (caption, frame) in self.tables.items()
         }
-        words = {name: getattr(self, name) for name in ("name", "section", "title", "question", "headline")}
-        return {**words, "text": list(self.text), "tables": tables, "figures": pictures}
+        made["figures"] = {
+            stem: {"caption": caption, "description": description}
+            for stem, (caption, description, _) in self.figures.items()
+        }
+        return made
 
     @classmethod
     def restored(cls, document: Mapping[str, Any], files: Mapping[str, bytes]) -> Exhibit:
-        """Return the exhibit that has such a document and files."""
-        import pandas as pd
-
-        parts = dict(document)
-        name = parts["name"]
-        parts["text"] = tuple(parts["text"])
+        """Return the exhibit with such a document, which may lack the rows of its tables, and such files."""
+        name, parts = document["name"], dict(document, text=tuple(document["text"]))
         parts["tables"] = {
-            stem: Table(
-                made["caption"],
-                pd.DataFrame(made["rows"], columns=made["columns"], dtype=object).astype(
-                    dict(zip(made["columns"], made["types"], strict=True))
-                ),
-            )
-            for stem, made in parts["tables"].items()
+            stem: Table(table["caption"], _frame(files[f"tables/{name}-{stem}.csv"], table["columns"]))
+            for stem, table in document["tables"].items()
         }
         parts["figures"] = {
             stem: Picture(
-                **made, figure=Drawn(*(files[f"figures/{name}-{stem}.{kind}"] for kind in ("png", "svg")))
+                **words, figure=Drawn(*(files[f"figures/{name}-{stem}.{end}"] for end in Drawn._fields))
             )
-            for stem, made in parts["figures"].items()
+            for stem, words in document["figures"].items()
         }
         return cls(**parts)
 
@@ -169,6 +160,27 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     table = io.BytesIO()
     frame.to_csv(table, index=False, lineterminator="\n", encoding="utf-8")
     return table.getvalue()
+
+
+def _frame(content: bytes, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return the frame of a CSV file whose columns have such types, with the very same numbers."""
+    import pandas as pd
+
+    def number(cell: str) -> float:  # in full precision, unlike the readers of some versions of pandas
+        return float(cell or "nan")
+
+    def word(cell: str) -> str | None:
+        return cell or None
+
+    exact = ("int", "uint", "bool")
+    read = {
+        name: number if kind.startswith("float") else word
+        for name, kind in columns.items()
+        if not kind.startswith(exact)
+    }
+    kinds: Any = dict(columns)
+    frame = pd.read_csv(io.BytesIO(content), converters=read, keep_default_na=False)
+    return frame.astype(kinds)
 
 
 class Claim(NamedTuple):
