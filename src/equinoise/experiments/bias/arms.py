@@ -75,7 +75,9 @@ _CONTROL = "Control: the bias and the regret of learning nothing."
 _QUIET = "Control: the noise is nearly gone, and the bias is still small."
 _BARE = "Control: without any noise the width alone gives the same bias and the same regret."
 _NOISY = "Control: without the width the noise leaves the bias of plain ucb."
-_GAP = "The text says a gap of 0.05; the paper's figures show arms from 0.6 to 1, and at that gap ours agrees."
+_GAP = (
+    "The text says a gap of 0.05; the paper's figures show arms from 0.6 to 1, and at that gap ours agrees."
+)
 _START = "The text does not say where the means begin."
 _FIGURES = "The arms of the paper's figures: here published and ours agree."
 _ONE_WIDTH = (

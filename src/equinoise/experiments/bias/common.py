@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LEVEL", "PUBLISHED", "PValues", "Result", "Running", "drawn", "gather", "named", "scaled", "shown"]
+__all__ = [
+    "LEVEL",
+    "PUBLISHED",
+    "PValues",
+    "Result",
+    "Running",
+    "drawn",
+    "gather",
+    "named",
+    "scaled",
+    "shown",
+]
 
 LEVEL = 0.05
 PUBLISHED = "Published figures and ours, with the standard error of ours"
