@@ -98,7 +98,13 @@ def test_every_point_of_the_frontier_has_its_label_and_interval():
     np.testing.assert_allclose(across[1, :, 0], [50.0 - 1.96 * 0.5, 50.0 + 1.96 * 0.5])
     np.testing.assert_allclose(upright[1, :, 1], [0.002 - 1.96 * 0.0002, 0.002 + 1.96 * 0.0002])
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == ["private", "ucb", "uniform", *(f"other {i}" for i in range(6)), "hollow: consistent with zero bias"]
+    assert names == [
+        "private",
+        "ucb",
+        "uniform",
+        *(f"other {i}" for i in range(6)),
+        "hollow: consistent with zero bias",
+    ]
 
 
 def test_hollow_points_are_those_without_a_clear_bias():
