@@ -2,7 +2,7 @@
 
 A policy is asked ``choose(t, word)`` and told ``update(t, arm, reward, noise)``; t counts rounds from 1, the
 word (an int of 64 bits) breaks ties, the noise is a standard Laplace draw. :func:`play` runs one on a table
-of rewards; :func:`luck` makes the rewards, noise and words of a replicate by their addresses.
+of rewards; :func:`tape` makes the rewards, noise and words of a replicate by their addresses.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ WORD = 2**64
 REWARD, NOISE, TIE, POSTERIOR = 5, 2, 6, 7  # purposes of the streams
 
 # ----------------------------------------------------------------------------------------------------------
-# Luck and play
+# Tape and play
 # ----------------------------------------------------------------------------------------------------------
 
 
-def luck(seed, replicate, horizon, means, *, sigma=None):
+def tape(seed, replicate, horizon, means, *, sigma=None):
     """(rewards [T][K], noise [T], tie words [T]); Gaussian rewards where sigma is given, else Bernoulli."""
     words = {p: naive.stream(seed, 0, replicate, p) for p in (REWARD, NOISE, TIE)}
     table = []

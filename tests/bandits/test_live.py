@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import naive_bandits
 
-from equinoise.bandits import rewards as _luck
+from equinoise.bandits import rewards as tapes
 from equinoise.bandits import simulate
 from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
 from equinoise.bandits.live.tallies import Books
@@ -119,25 +119,25 @@ def test_what_is_shown_is_a_copy():
 
 
 def kernel_choices(case, kind, means, n_rounds, *, epsilon, seed, rewards=None):
-    """(choices, final state) of replicate 0 played by the kernels round by round, and the luck's rewards."""
+    """(choices, final state) of replicate 0 played by the kernels round by round, and the tape's rewards."""
     _, name, arguments, options = CASES[case]
     spec, key = policy(name), key_of(seed)
     lanes = means[:, None]
-    luck = _luck.make_luck(lanes, n_rounds, kind)
+    tape = tapes.make_tape(lanes, n_rounds, kind)
     if rewards is not None:
-        luck.table[:, :, 0] = rewards
-    _luck.fill_luck(luck, _luck.make_streams(key, 0, 1), n_rounds, 0.5)
+        tape.table[:, :, 0] = rewards
+    tapes.fill_tape(tape, tapes.make_streams(key, 0, 1), n_rounds, 0.5)
     state = spec.make_state(len(means), 1, arguments.get("horizon"), epsilon, options, key=key, first=0)
     random_ties = arguments.get("ties", spec.ties) == "random"
     choices, paid = [], np.empty((n_rounds, len(means)))
     for t in range(n_rounds):
         before = state.pulls.copy()
-        row = luck._replace(
-            reward=luck.reward[t:], noise=luck.noise[t:], tie=luck.tie[t:], table=luck.table[t:]
+        row = tape._replace(
+            reward=tape.reward[t:], noise=tape.noise[t:], tie=tape.tie[t:], table=tape.table[t:]
         )
         spec.kernels.advance(state, row, t, t + 1, random_ties)
         choices.append(int((state.pulls - before)[:, 0].argmax()))
-        paid[t] = [_luck.reward_of(luck, t, arm, 0) for arm in range(len(means))]
+        paid[t] = [tapes.reward_of(tape, t, arm, 0) for arm in range(len(means))]
     return choices, state, paid
 
 
@@ -152,9 +152,9 @@ def test_fed_with_a_replicate_it_chooses_what_the_kernels_choose(case):
     for instance in range(20):
         n_arms, epsilon = int(rng.integers(2, 9)), float(rng.choice([0.05, 0.5, 1.0, 8.0]))
         means, seed = rng.random(n_arms).round(1), int(rng.integers(1000))
-        kind, rewards = _luck.BERNOULLI, None
+        kind, rewards = tapes.BERNOULLI, None
         if instance % 2:
-            kind, rewards = _luck.TABLE, rng.random((200, n_arms))
+            kind, rewards = tapes.TABLE, rng.random((200, n_arms))
         choices, state, paid = kernel_choices(
             case, kind, means, 200, epsilon=epsilon, seed=seed, rewards=rewards
         )
@@ -168,7 +168,7 @@ def test_fed_with_a_replicate_it_chooses_what_the_kernels_choose(case):
 def test_fed_with_a_replicate_it_is_that_replicate_of_a_simulation(case):
     _, name, arguments, options = CASES[case]
     means = np.array([0.2, 0.5, 0.4, 0.9])
-    _, _, paid = kernel_choices(case, _luck.BERNOULLI, means, 200, epsilon=0.7, seed=5)
+    _, _, paid = kernel_choices(case, tapes.BERNOULLI, means, 200, epsilon=0.7, seed=5)
     bandit = make(case, 4, epsilon=0.7, seed=5)
     go_on(bandit, 200, paid)
     run = simulate(
@@ -181,7 +181,7 @@ def test_fed_with_a_replicate_it_is_that_replicate_of_a_simulation(case):
 
 @pytest.mark.parametrize("case", OPEN)
 def test_gaussian_rewards_need_no_bounds(case):
-    choices, _, paid = kernel_choices(case, _luck.GAUSSIAN, np.linspace(0, 1, 5), 200, epsilon=1.0, seed=3)
+    choices, _, paid = kernel_choices(case, tapes.GAUSSIAN, np.linspace(0, 1, 5), 200, epsilon=1.0, seed=3)
     assert paid.min() < -0.5 and paid.max() > 1.5
     assert go_on(make(case, 5, seed=3, bounds=None), 200, paid) == choices
 
@@ -190,7 +190,7 @@ def test_gaussian_rewards_need_no_bounds(case):
 def test_it_chooses_what_the_plain_policies_choose(case):
     """A policy in plain Python with random numbers of its own making; three arms far from ties."""
     _, name, arguments, options = CASES[case]
-    paid, noise, ties = naive_bandits.luck(7, 0, 200, [0.31, 0.52, 0.78])
+    paid, noise, ties = naive_bandits.tape(7, 0, 200, [0.31, 0.52, 0.78])
     twin = naive_bandits.make(
         name,
         3,
@@ -675,7 +675,7 @@ def test_the_bound_on_the_bias_is_the_worst_of_its_two_halves():
 
 def test_private_means_are_what_was_noised():
     """By the twins' counters: sums and noise over all pulls; released batches alone for dp-klucb."""
-    paid, noise, _ = naive_bandits.luck(3, 0, 200, [0.4, 0.7])
+    paid, noise, _ = naive_bandits.tape(3, 0, 200, [0.4, 0.7])
     for case in ("binary", "hybrid", "dp-klucb", "lazy-dp-ts"):
         _, name, arguments, options = CASES[case]
         bandit = make(case, 2, epsilon=2.0, seed=3)

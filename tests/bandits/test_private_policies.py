@@ -42,10 +42,10 @@ def make_state(name, n_arms, lanes, horizon, epsilon, *, seed=SEED, first=0, **o
     return KERNELS[name].make_state(n_arms, lanes, horizon, epsilon, **options)
 
 
-def given_luck(table, noise, ties):
-    """The Luck of one lane from lists: rewards [T][K], noise [T], words [T]."""
+def given_tape(table, noise, ties):
+    """The Tape of one lane from lists: rewards [T][K], noise [T], words [T]."""
     table = np.asarray(table, dtype=float)
-    return rewards.Luck(
+    return rewards.Tape(
         np.zeros((table.shape[1], 1)),
         np.zeros((0, 1)),
         np.asarray(noise, dtype=float)[:, None].copy(),
@@ -72,8 +72,8 @@ def step_by_step(name, state, table, noise, ties, *, random_ties=False):
 def end_of(name, case, random_ties=False, **options):
     """The state after an instance, played in one go."""
     state = make_state(name, case.n_arms, 1, case.horizon, case.epsilon, **options)
-    luck = given_luck(case.table, case.noise, case.ties)
-    KERNELS[name].advance(state, luck, 0, case.horizon, random_ties)
+    tape = given_tape(case.table, case.noise, case.ties)
+    KERNELS[name].advance(state, tape, 0, case.horizon, random_ties)
     return state
 
 
@@ -132,15 +132,15 @@ def test_every_choice_is_that_of_the_plain_twin(name, part):
             clip_sums=case.clip_sums,
         )
         state = make_state(name, case.n_arms, 1, *setting[1:], **options_of(name, case))
-        luck = case.table, case.noise, case.ties
-        arms, _ = step_by_step(name, state, *luck, random_ties=case.random_ties)
-        assert arms == naive_bandits.play(twin, *luck), seed
+        tape = case.table, case.noise, case.ties
+        arms, _ = step_by_step(name, state, *tape, random_ties=case.random_ties)
+        assert arms == naive_bandits.play(twin, *tape), seed
         assert state.pulls[:, 0].tolist() == twin.pulls
         np.testing.assert_allclose(state.reward_sum[:, 0], [sum(x) for x in twin.rewards], atol=1e-9)
         again = make_state(name, case.n_arms, 1, *setting[1:], **options_of(name, case))
         edges = [0, *np.sort(case.rng.integers(0, case.horizon + 1, 6)).tolist(), case.horizon]
         for first, end in itertools.pairwise(edges):
-            part_of = given_luck(*(x[first:end] for x in luck))
+            part_of = given_tape(*(x[first:end] for x in tape))
             KERNELS[name].advance(again, part_of, first, end, case.random_ties)
         assert arrays_of(again) == arrays_of(state)
 
@@ -162,22 +162,22 @@ def test_the_instances_of_that_test_are_what_they_should_be():
 
 @policies
 @pytest.mark.parametrize("kind", ["bernoulli", "gaussian"])
-def test_lanes_are_replicates_with_luck_of_their_own(name, kind):
+def test_lanes_are_replicates_with_tape_of_their_own(name, kind):
     """Lane w of a block that begins at replicate 3 is the twin's replicate 3 + w, rewards by address."""
     horizon, means, lanes = (100 if name == "lazy-dp-ts" else 400), [0.7, 0.4, 0.6], 3
     sigma = None if kind == "bernoulli" else 0.25
     mean = np.repeat(np.array(means)[:, None], lanes, axis=1)
-    luck = rewards.make_luck(mean, 64, rewards.BERNOULLI if kind == "bernoulli" else rewards.GAUSSIAN)
+    tape = rewards.make_tape(mean, 64, rewards.BERNOULLI if kind == "bernoulli" else rewards.GAUSSIAN)
     streams = rewards.make_streams(stream_key(SEED), 3, lanes)
     state = make_state(name, 3, lanes, horizon, 2.0, first=3)
     for first in range(0, horizon, 64):
         end = min(first + 64, horizon)
-        rewards.fill_luck(luck, streams, end - first, 0.0 if sigma is None else sigma)
-        KERNELS[name].advance(state, luck, first, end, True)
+        rewards.fill_tape(tape, streams, end - first, 0.0 if sigma is None else sigma)
+        KERNELS[name].advance(state, tape, first, end, True)
     for lane in range(lanes):
         posterior = naive_bandits.posterior(SEED, 3 + lane)
         twin = naive_bandits.make(name, 3, horizon, 2.0, ties="random", posterior=posterior)
-        naive_bandits.play(twin, *naive_bandits.luck(SEED, 3 + lane, horizon, means, sigma=sigma))
+        naive_bandits.play(twin, *naive_bandits.tape(SEED, 3 + lane, horizon, means, sigma=sigma))
         assert state.pulls[:, lane].tolist() == twin.pulls
         np.testing.assert_allclose(state.reward_sum[:, lane], [sum(x) for x in twin.rewards], rtol=1e-9)
 
@@ -291,12 +291,12 @@ def test_the_noise_of_a_private_sum(name, epsilon):
     if name == "dp-se":
         horizon = 2 * int(state.length[0])  # the first epoch of two arms
     rows = 128
-    luck = rewards.make_luck(np.zeros((n_arms, lanes)), rows, rewards.BERNOULLI)
+    tape = rewards.make_tape(np.zeros((n_arms, lanes)), rows, rewards.BERNOULLI)
     streams = rewards.make_streams(stream_key(SEED), 0, lanes)
     for first in range(0, horizon, rows):
         end = min(first + rows, horizon)
-        rewards.fill_luck(luck, streams, end - first, 1.0)
-        KERNELS[name].advance(state, luck, first, end, False)
+        rewards.fill_tape(tape, streams, end - first, 1.0)
+        KERNELS[name].advance(state, tape, first, end, False)
     assert (state.reward_sum == 0.0).all()
     assert (state.pulls == horizon // n_arms).all()
     if name == "dp-se":
@@ -330,11 +330,11 @@ def regrets(name, means, epsilon, n_replicates, horizon=100_000, lanes=16, rows=
     pulls = []
     for first in range(0, n_replicates, lanes):
         state = make_state(name, len(means), lanes, horizon, epsilon, first=first, **options)
-        luck = rewards.make_luck(np.repeat(means[:, None], lanes, axis=1), rows, rewards.BERNOULLI)
+        tape = rewards.make_tape(np.repeat(means[:, None], lanes, axis=1), rows, rewards.BERNOULLI)
         streams = rewards.make_streams(stream_key(SEED), first, lanes)
         for t in range(0, horizon, rows):
-            rewards.fill_luck(luck, streams, rows, 1.0)
-            KERNELS[name].advance(state, luck, t, t + rows, True)
+            rewards.fill_tape(tape, streams, rows, 1.0)
+            KERNELS[name].advance(state, tape, t, t + rows, True)
         pulls.append(state.pulls)
     return (means.max() - means) @ np.hstack(pulls)
 

@@ -54,14 +54,14 @@ def assert_same(one, two, rows=slice(None)):
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "lazy-dp-ts"])
 @pytest.mark.parametrize("reward", ["bernoulli", "gaussian"])
 def test_a_run_is_the_twins_rounds(name, reward):
-    """Pulls, sums and regret at every checkpoint, from the twin's arms on the same luck."""
+    """Pulls, sums and regret at every checkpoint, from the twin's arms on the same tape."""
     options = {"sigma": 0.3, "reward": reward, "width": "published", "epsilon": epsilon_of(name, 5.0)}
     run = run_of(name, n=3, n_checkpoints=7, **options)
     gap = max(MEANS) - np.array(MEANS)
     extra = {"width": "published"} if "width" in POLICIES[name].options else {}
     for r in range(3):
         sigma = 0.3 if reward == "gaussian" else None
-        table, noise, ties = naive_bandits.luck(3, r, HORIZON, MEANS, sigma=sigma)
+        table, noise, ties = naive_bandits.tape(3, r, HORIZON, MEANS, sigma=sigma)
         twin = naive_bandits.make(name, 4, HORIZON, epsilon_of(name, 5.0), ties=run.ties, **extra)
         arms = np.array(naive_bandits.play(twin, table, noise, ties))
         assert run.pulls[r].tolist() == np.bincount(arms, minlength=4).tolist()
@@ -82,7 +82,7 @@ def test_every_round_is_played(name):
     np.testing.assert_allclose(run.regret[:, -1], run.pulls @ gap, rtol=1e-13)
 
 
-def test_policies_meet_the_same_luck():
+def test_policies_meet_the_same_tape():
     """With one arm nothing is left to choose: every policy, at every epsilon, has the same rewards."""
     runs = [run_of(name, means=[0.4], horizon=25, epsilon=e) for name in POLICIES for e in (0.1, 10.0)]
     assert len({run.reward_sum.tobytes() for run in runs}) == 1
@@ -485,9 +485,8 @@ def test_the_registry():
     for name, policy in POLICIES.items():
         assert policy.name == name and policy.summary and policy.source
         assert policy.needs_epsilon or not (policy.private or policy.needs_noise)
-        for function in ("make_state", "choose", "update", "advance"):
+        for function in ("make_state", "choose", "update", "advance", "play"):
             assert callable(getattr(policy.kernels, function))
-        assert callable(policy.play)
     order = ["ucb", "ucb1", "private-ucb", "dp-klucb", "dp-se", "adap-ucb", "lazy-dp-ts", "uniform", "greedy"]
     assert [*POLICIES] == [*order, "width-only", "noise-only"]
     assert list(itertools.islice(POLICIES, 2)) == ["ucb", "ucb1"]

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise._random import laplace
+from equinoise._random import fill_words, laplace, uniform
 from equinoise.bandits.linear.arrays import Floats, Learner, Plan, Round, Streams
-from equinoise.bandits.linear.sphere import fill_directions, fill_normals, fill_words, unit
+from equinoise.bandits.linear.sphere import fill_directions, fill_normals
 from equinoise.mechanisms.kernels import prefix_total
 
 __all__ = ["play", "play_private"]
@@ -203,7 +203,7 @@ def _draw_rewards(plan: Plan, learner: Learner, streams: Streams, scratch: Round
         mean = scratch.expected[_at(scratch.arm[lane]), lane]
         learner.regret[lane] += scratch.top[lane] - mean
         if plan.binary:
-            reward[lane] = 1.0 if unit(words[0, lane]) < 0.5 * (1.0 + mean) else -1.0
+            reward[lane] = 1.0 if uniform(words[0, lane]) < 0.5 * (1.0 + mean) else -1.0
         else:
             reward[lane] = mean + plan.sigma * normals[0, lane]
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise.bandits.draws import Draws
 from equinoise.bandits.live import store
 from equinoise.bandits.live.player import Player
 from equinoise.bandits.live.setting import Setting, arm_names, check_name
 from equinoise.bandits.live.tallies import Books
 from equinoise.bandits.live.tickets import OpenTickets, Ticket
 from equinoise.bandits.live.whole import whole
+from equinoise.bandits.rewards import Draws
 
 if TYPE_CHECKING:
     import pandas as pd

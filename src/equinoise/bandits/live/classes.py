@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from equinoise._random import stream_key
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.private import PrivateBandit
-from equinoise.bandits.live.setting import Setting, check_bounds
+from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.live.tickets import Ticket
-from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.policies.registry import check_bounds, policy
 
 __all__ = ["UCB", "UCB1", "Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket"]
 

@@ -48,10 +48,11 @@ class Player:
         setting = self._setting
         if setting.epsilon is None or not setting.secure:
             return FloatFeed()
-        if setting.policy == "private-ucb":
-            binary = setting.options["counter"] == "binary"
-            return CounterFeed(n_rows, setting.epsilon, setting.horizon if binary else None)
-        return BatchFeed(n_rows, setting.epsilon)
+        live = self._spec.live
+        if live is None or live.feed == "batch":
+            return BatchFeed(n_rows, setting.epsilon)
+        binary = setting.options["counter"] == "binary"
+        return CounterFeed(n_rows, setting.epsilon, setting.horizon if binary else None)
 
     @property
     def pulls(self) -> NDArray[np.int64]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from equinoise._random import stream_key
 from equinoise.bandits.live.bandit import Bandit
-from equinoise.bandits.live.setting import Setting, check_bounds
+from equinoise.bandits.live.setting import Setting
+from equinoise.bandits.policies.registry import check_bounds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -34,10 +34,10 @@ from equinoise.bandits.policies.widths import (
     width_at,
     width_table,
 )
-from equinoise.bandits.rewards import Luck, reward_of
+from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
 from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
 
-__all__ = ["PrivateState", "advance", "choose", "make_state", "make_tables", "update"]
+__all__ = ["PrivateState", "advance", "choose", "make_state", "make_tables", "play", "update"]
 
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 
@@ -166,19 +166,25 @@ def update(state: PrivateState, lane: int, t: int, arm: int, reward: float, nois
 
 
 @njit
-def advance(state: PrivateState, luck: Luck, first: int, end: int, random_ties: bool) -> None:
-    """Play the rounds first..end-1 (from 0) of every lane; row i of the luck is round first + i."""
+def advance(state: PrivateState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
     for i in range(end - first):
         t = first + i
         if random_ties or t >= state.widths.shape[0]:
             for lane in range(state.arm.size):
-                word = luck.tie[i, lane] if random_ties else np.uint64(0)
+                word = tape.tie[i, lane] if random_ties else np.uint64(0)
                 state.arm[lane] = choose(state, lane, t, word, random_ties)
         elif state.widths.shape[1] == 1:
             _choose_all_alike(state, t)
         else:
             _choose_all(state, t)
-        _update_all(state, luck, i)
+        _update_all(state, tape, i)
+
+
+@njit
+def play(state: PrivateState, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)
 
 
 @njit(forceinline=True)
@@ -234,17 +240,17 @@ def _choose_all(state: PrivateState, t: int) -> None:
 
 
 @njit
-def _update_all(state: PrivateState, luck: Luck, i: int) -> None:
-    """Give each lane's arm its reward and noise in row i of the luck, as :func:`update` does."""
+def _update_all(state: PrivateState, tape: Tape, i: int) -> None:
+    """Give each lane's arm its reward and noise in row i of the tape, as :func:`update` does."""
     pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
     for lane in range(arm.size):
         a = _at(arm[lane])
         pulled[lane] = pulls[a, lane] + 1
         pulls[a, lane] = pulled[lane]
-        state.reward_sum[a, lane] += reward_of(luck, i, arm[lane], lane)
+        state.reward_sum[a, lane] += reward_of(tape, i, arm[lane], lane)
         total[lane] = state.reward_sum[a, lane]
     if state.privacy.noisy:
-        _noise_all(state, luck, i)
+        _noise_all(state, tape, i)
     if state.privacy.width == COUNTER:
         for lane in range(arm.size):
             state.kind[_at(arm[lane]), lane] = kind_of(state.privacy, pulled[lane])
@@ -259,17 +265,17 @@ def _update_all(state: PrivateState, luck: Luck, i: int) -> None:
 
 
 @njit
-def _noise_all(state: PrivateState, luck: Luck, i: int) -> None:
+def _noise_all(state: PrivateState, tape: Tape, i: int) -> None:
     """Add the noise of the n-th sum to every lane's total float64[W]."""
     total, totals, privacy = state.total, state.totals, state.privacy
     if privacy.counter == BINARY:
         for lane in range(total.size):
             base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-            noise = privacy.scale * luck.noise[i, lane]
+            noise = privacy.scale * tape.noise[i, lane]
             total[lane] += prefix_total(totals, base, state.pulled[lane], noise)
         return
     for lane in range(total.size):
         base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
         n = state.pulled[lane]
-        noise = privacy.scale * hybrid_scale(n) * luck.noise[i, lane]
+        noise = privacy.scale * hybrid_scale(n) * tape.noise[i, lane]
         total[lane] += hybrid_total(totals, base, n, noise)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import integer
-from equinoise.bandits.rewards import Luck, reward_of
+from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
 
 __all__ = [
     "AT_ONCE",
@@ -40,6 +40,7 @@ __all__ = [
     "confidence_table",
     "make_state",
     "make_tables",
+    "play",
     "update",
 ]
 
@@ -157,15 +158,21 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
 
 
 @njit
-def advance(state: IndexState, luck: Luck, first: int, end: int, random_ties: bool) -> None:
-    """Play the rounds first..end-1 (from 0) of every lane; row i of the luck is round first + i."""
+def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
     for i in range(end - first):
         if random_ties:
             for lane in range(state.arm.size):
-                state.arm[lane] = choose(state, lane, first + i, luck.tie[i, lane], True)
+                state.arm[lane] = choose(state, lane, first + i, tape.tie[i, lane], True)
         else:
             _choose_all(state, first + i)
-        _update_all(state, luck, i)
+        _update_all(state, tape, i)
+
+
+@njit
+def play(state: IndexState, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)
 
 
 @njit(forceinline=True)
@@ -196,14 +203,14 @@ def _choose_all(state: IndexState, t: int) -> None:
 
 
 @njit
-def _update_all(state: IndexState, luck: Luck, i: int) -> None:
-    """Give each lane's arm its reward in row i of the luck, as :func:`update` does."""
+def _update_all(state: IndexState, tape: Tape, i: int) -> None:
+    """Give each lane's arm its reward in row i of the tape, as :func:`update` does."""
     total, root, arm = state.total, state.score, state.arm
     for lane in range(arm.size):
         a = _at(arm[lane])
         n = state.pulls[a, lane] + 1
         state.pulls[a, lane] = n
-        state.reward_sum[a, lane] += reward_of(luck, i, arm[lane], lane)
+        state.reward_sum[a, lane] += reward_of(tape, i, arm[lane], lane)
         total[lane] = state.reward_sum[a, lane]
         root[lane] = n
     if state.rule == UNIFORM:
