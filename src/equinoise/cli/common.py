@@ -43,6 +43,8 @@ __all__ = [
 
 _PIPE_WIDTH = 120  # a pipe has no width, and what reads it wants whole lines
 _TEXT_WIDTH = 100  # of paragraphs, at most
+_ASSIGNED = re.compile(r"(, )?\b(\w+)=('.*?'|\w+)")
+_NAMED = re.compile(r"^\w+|(?<!['\w])[a-z]+_[a-z_]+(?!['\w])")  # a first word, or what has an underscore
 
 Replicates = Annotated[int, typer.Option(help="Independent repetitions, for the intervals.")]
 Checkpoints = Annotated[int, typer.Option(help="Points of the regret curve in regret.csv.")]
@@ -90,9 +92,18 @@ def refusing(options: Mapping[str, str]) -> Iterator[None]:
         yield
     except (ValueError, TypeError, OSError, ImportError) as error:
         words = " ".join(str(error).split())
-        words = re.sub(r"^\w+", lambda name: options.get(name[0], name[0]), words)
-        words = re.sub(r"\b(\w+)='(\w+)'", lambda said: f"{options.get(said[1], said[1])} {said[2]}", words)
-        raise WrongUse(words) from error
+        words = _ASSIGNED.sub(lambda said: _assigned(said, options), words)
+        raise WrongUse(_NAMED.sub(lambda name: options.get(name[0], name[0]), words)) from error
+
+
+def _assigned(said: re.Match[str], options: Mapping[str, str]) -> str:
+    """Return ``--sep ';'`` for ``sep=';'``, where that is an option."""
+    name, value = said[2], said[3]
+    if name not in options:
+        return said[0]
+    plain = value.strip("'")
+    shown = "" if value == "True" else f" {plain}" if plain.isalnum() else f" {value}"
+    return f"{' ' if said[1] else ''}{options[name]}{shown}"
 
 
 def folder_and_threads(out: Path, jobs: int | None) -> tuple[Path, int | None]:
@@ -163,12 +174,12 @@ def paragraph(screen: Console, text: str, mark: str = "") -> None:
     )
 
 
-def table(*headings: str, left: int = 1) -> Table:
+def table(*headings: str, left: int = 1, narrow: bool = False) -> Table:
     """Return a table whose first columns stand at the left and the others at the right; none wraps."""
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD)
+    made = Table(box=box.SIMPLE_HEAD, collapse_padding=narrow, pad_edge=not narrow)
     for i, heading in enumerate(headings):
         made.add_column(heading, justify="left" if i < left else "right", no_wrap=True)
     return made

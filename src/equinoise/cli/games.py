@@ -1,19 +1,14 @@
-"""``equinoise games``: which games there are, and how to name others."""
+"""``equinoise games``: which games there are, and how to name others; what completes in a shell."""
 
 from __future__ import annotations
 
-import json
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
 
 import typer
 
-from equinoise.cli.common import console
+from equinoise.cli.common import AsJson, console, print_json, table
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-__all__ = ["command"]
+__all__ = ["command", "names", "players"]
 
 SMALL = ("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "bandit(10)", "complete(3,3,3)")
 OTHERS = """\
@@ -29,44 +24,38 @@ include a root with a single action.
 """
 
 
-def command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
-) -> None:
+def command(as_json: AsJson = False) -> None:
     """List the built-in games, and how to name others."""
-    rows = [_row(name) for name in SMALL]
+    from equinoise.experiments.commands.common import sizes
+    from equinoise.games import load
+
+    rows = [{"game": name, **sizes(*load(name))} for name in SMALL]
     if as_json:
-        json.dump(rows, sys.stdout, indent=2)
-        print()
+        print_json(rows)
         return
-    console().print(_table(rows))
+    shown = table("game", "infosets", "actions", "depth", "ln S", "best", "uniform")
+    for row in rows:
+        name, *counts, strategies, best, uniform = row.values()
+        numbers = [f"{count:,}" for count in counts]
+        shown.add_row(name, *numbers, f"{strategies:.1f}", f"{best:.4f}", f"{uniform:.4f}")
+    console().print(shown)
     print(OTHERS, end="")
 
 
-def _row(name: str) -> dict[str, Any]:
-    from equinoise.games import load
+def names(_: typer.Context) -> Iterator[str]:
+    """Yield what GAME may be: the built-in games, and those of OpenSpiel where it is installed."""
+    from equinoise.games.catalog import BUILT_IN
+    from equinoise.games.openspiel import pyspiel_module
 
-    tree, environment = load(name)
-    return {
-        "game": name,
-        "infosets": tree.n_infosets,
-        "actions": tree.n_actions,
-        "depth": tree.depth,
-        "log_n_strategies": tree.log_n_strategies,
-        "loss_of_best_strategy": environment.best_response()[0],
-        "loss_of_uniform_play": environment.expected_loss(tree.uniform_policy()),
-    }
+    yield from BUILT_IN
+    for name in pyspiel_module().registered_names():
+        yield f"openspiel:{name}"
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
-    from rich import box
-    from rich.table import Table
+def players(context: typer.Context) -> Iterator[str]:
+    """Yield who may learn in the game that was typed: numbers and labels."""
+    from equinoise.games.loading import source_of
 
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("game", no_wrap=True)
-    for heading in ("infosets", "actions", "depth", "ln S", "best", "uniform"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        name, *sizes, strategies, best, uniform = row.values()
-        counts = [f"{size:,}" for size in sizes]
-        table.add_row(name, *counts, f"{strategies:.1f}", f"{best:.4f}", f"{uniform:.4f}")
-    return table
+    source = source_of(context.params["game"])
+    labels = ("0",) if isinstance(source, tuple) else source.player_labels
+    yield from dict.fromkeys((*map(str, range(len(labels))), *labels))

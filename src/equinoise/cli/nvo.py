@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-import json
-import re
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from equinoise.cli.common import refusing, say, working
+from equinoise.cli import common
+from equinoise.cli.common import AsJson, Jobs, Out, completing, say
 from equinoise.cli.nvo_words import reason, show
-
-if TYPE_CHECKING:
-    from equinoise.experiments.commands.release import Release
 
 __all__ = ["command"]
 
-_OPTIONS = {
-    "path": "FILE",
-    "values": "--column",
-    "n_bins": "--bins",
-    "rows": "--rows",
-    "total_epsilon": "--total-epsilon",
-    **{
-        name: f"--{name}"
-        for name in (
-            *("column", "bounds", "epsilon", "rows", "bins", "scales", "search", "restarts", "seed"),
-            *("sep", "decimal", "jobs", "out"),
-        )
-    },
-}
+
+def _scale_names(_: typer.Context) -> Iterable[str]:
+    from equinoise.nvo.scales import NAMES
+
+    return NAMES
+
+
+def _searches(_: typer.Context) -> Iterable[str]:
+    from equinoise.experiments.commands.nvo import SEARCHES
+
+    return SEARCHES
+
+
+def _columns(context: typer.Context) -> Iterable[str]:
+    import csv
+
+    with Path(context.params["file"]).open(newline="", encoding="utf-8-sig") as file:
+        return next(csv.reader(file, delimiter=context.params.get("sep") or ","))
 
 
 def command(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV file with a header.")],
-    column: Annotated[str, typer.Option(help="The column that is released.")],
+    column: Annotated[
+        str, typer.Option(help="The column that is released.", autocompletion=completing(_columns))
+    ],
     epsilon: Annotated[float | None, typer.Option(help="Privacy of one row of the sample.")] = None,
     total_epsilon: Annotated[
-        float | None, typer.Option(help="Privacy of all rows together, in place of --epsilon.")
+        float | None, typer.Option(help="Privacy of all rows together, instead of --epsilon.")
     ] = None,
     bounds: Annotated[
         tuple[float, float] | None,
@@ -56,10 +57,14 @@ def command(
         str,
         typer.Option(
             help="Noise scales to choose from: default, paper, a number of geometric steps, or a list in the "
-            "units of the column, such as 20,5,0.1."
+            "units of the column, such as 20,5,0.1.",
+            autocompletion=completing(_scale_names),
         ),
     ] = "default",
-    search: Annotated[str, typer.Option(help="anneal, best-response or genetic.")] = "anneal",
+    search: Annotated[
+        str,
+        typer.Option(help="anneal, best-response or genetic.", autocompletion=completing(_searches)),
+    ] = "anneal",
     restarts: Annotated[int, typer.Option(help="Searches, of which the best is taken.")] = 1,
     seed: Annotated[
         int | None, typer.Option(help="The same rows again, for tests: such a sample is not private.")
@@ -69,25 +74,21 @@ def command(
     ] = False,
     sep: Annotated[str, typer.Option(help="The character between fields; tab for a tabulator.")] = ",",
     decimal: Annotated[str, typer.Option(help="The decimal mark: . or ,")] = ".",
-    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a processor.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the sample, its certificate and private/.")] = Path(
-        "equinoise-nvo"
-    ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print run.json in place of the table.")] = False,
+    jobs: Jobs = None,
+    out: Out = Path("equinoise-nvo"),
+    as_json: AsJson = False,
 ) -> None:
-    """Release a column of FILE: every record chooses how much noise it needs to be private.
+    """Release a private sample of a column of FILE.
 
-    Writes a sample with its certificate and figures, and into private/ what is not for others. Exits 1
-    without a sample when not every record is satisfied. An earlier release in --out is replaced.
+    Every record gets only as much noise as its privacy needs. Writes the sample with its certificate and
+    figures, and into private/ what is not for others. Exits 1 without a sample when not every record is
+    satisfied. An earlier release in --out is replaced.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from equinoise import _checks, _files
+    from equinoise import _files
     from equinoise.experiments.commands import nvo
 
-    with refusing(_OPTIONS), _in_options():
-        folder = _files.writable_folder("out", out)
-        threads = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
+    with common.refusing(common.options(context, path="FILE", values="--column", n_bins="--bins")):
+        folder, threads = common.folder_and_threads(out, jobs)
         parameters = nvo.Parameters(
             path=str(file),
             column=column,
@@ -104,19 +105,24 @@ def command(
             sep=sep,
             decimal=decimal,
         )
-        with working(f"reading {file}"):
+        with common.working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)
         earlier = _release_in(folder, file)
     _warn(parameters)
     for path in earlier:  # or a sample could be taken for this run's when it fails
         path.unlink()
-    with ExitStack() as stack:
-        pool = None if threads is None else stack.enter_context(ThreadPoolExecutor(threads))
-        made = nvo.release(read, histogram, parameters, executor=pool, progress=True, working=working)
-    written = _write(folder, made) if made.sample is not None else []
+    with common.pool(threads) as executor:
+        made = nvo.release(
+            read, histogram, parameters, executor=executor, progress=True, working=common.working
+        )
+    written = []
+    if made.sample is not None:
+        files = made.files()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "private").mkdir(mode=0o700, exist_ok=True)
+        written = _files.write_all(folder, files)
     if as_json:
-        json.dump(made.document(), sys.stdout, indent=2)
-        print()
+        common.print_json(made.document())
     else:
         show(made, written)
     if made.sample is None:
@@ -133,18 +139,6 @@ def _scales(text: str) -> str | int | tuple[float, ...]:
         return tuple(float(part) for part in text.split(",") if part.strip())
     except ValueError:
         return text
-
-
-@contextmanager
-def _in_options() -> Iterator[None]:
-    """Put the advice of errors, which is in Python, into the words of the options."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        words = str(error).replace("drop_missing=True leaves", "--drop-missing leaves")
-        words = words.replace("total_epsilon", "--total-epsilon")
-        words = re.sub(r",? ?\b(sep|decimal)=('.*?'|tab)", r" --\1 \2", words)
-        raise type(error)(words) from error
 
 
 def _release_in(folder: Path, file: Path) -> list[Path]:
@@ -165,12 +159,3 @@ def _warn(parameters: Any) -> None:
         )
     if parameters.seed is not None:
         say("warning: with --seed the sample can be drawn again by others: it is not private")
-
-
-def _write(folder: Path, made: Release) -> list[Path]:
-    from equinoise import _files
-
-    files = made.files()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "private").mkdir(mode=0o700, exist_ok=True)
-    return _files.write_all(folder, files)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equinoise.cli.common import console
+from equinoise.cli import common
+from equinoise.cli.common import paragraph
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,26 +19,49 @@ __all__ = ["reason", "show"]
 
 _FAILING = 10  # bins that are listed
 _NO_BETTER = 5e-6  # of KL: it is printed with five digits
+_HEADINGS = {
+    "NVO": "NVO",
+    "Laplace, paper": "Laplace,\nas in the\npaper",
+    "Laplace, amplified": "Laplace,\ncalibrated\nfor any\ndata",
+    "Laplace, smallest": "Laplace,\ncalibrated\nfor these\ndata",
+}
+_LINES = (  # of the table: a measure in words, its key, and its digits
+    ("records that are satisfied", "satisfied", ",d"),
+    ("realised epsilon of one row", "realised_epsilon", ".4g"),
+    ("KL divergence from the data", "kl", ".5f"),
+    ("  its lower bound", "lower_bound", ".5f"),
+    ("  gap between the two", "gap", ".5f"),
+    ("error of the standard deviation\n(as a fraction of the range)", "sd_l1", ".4f"),
+    ("Jaccard index", "jaccard", ".4f"),
+    ("cosine similarity", "cosine", ".4f"),
+)
+_ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
+_VERDICT = {
+    True: "The sample was drawn with the operating system's randomness.",
+    False: "The sample was drawn with a seed: it is a test, and not private.",
+}
 
 
 def show(made: Release, written: list[Path]) -> None:
     """Print the table, and what is and is not protected, or why there is no sample."""
-    screen = console()
+    screen = common.console()
     print(_heading(made))
     screen.print(_table(made))
     if made.sample is None:
         _explain(made, screen)
         return
     _compare(made, screen)
-    _paragraph(screen, made.certificate["promise"])
-    for number, sentence in enumerate(made.certificate["limits"], 1):
-        _paragraph(screen, sentence, f"{number}. ")
+    promise, *limits = made.exhibit().text
+    paragraph(screen, promise)
+    for number, sentence in enumerate(limits, 1):
+        paragraph(screen, sentence, f"{number}. ")
     if made.certificate["composed"]["method"] == "Rényi divergence":
         advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
-        _paragraph(
-            screen, f"The epsilon of all rows together is an upper bound, a fifth too large perhaps{advice}."
+        paragraph(
+            screen,
+            f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.",
         )
-    _paragraph(screen, _VERDICT[made.parameters.seed is None])
+    paragraph(screen, _VERDICT[made.parameters.seed is None])
     print(f"For others: {', '.join(str(path) for path in written if path.parent.name != 'private')}")
     print(f"Not for others: {', '.join(str(path) for path in written if path.parent.name == 'private')}")
 
@@ -53,47 +76,21 @@ def _heading(made: Release) -> str:
         f"bounds {histogram.bounds[0]:g} to {histogram.bounds[1]:g} ({source})",
         f"{histogram.n_bins:,} bins from {histogram.range[0]:g} to {histogram.range[1]:g}",
         _counted(len(game.scales), "noise scale"),
-        f"epsilon {game.epsilon:.4g} a row",
+        f"epsilon {game.epsilon:.4g} per row",
     ]
     return ", ".join(parts)
-
-
-_ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
-_VERDICT = {
-    True: "The sample was drawn with the operating system's randomness.",
-    False: "The sample was drawn with a seed: it is a test, and not private.",
-}
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _paragraph(screen: Console, text: str, mark: str = "") -> None:
-    indent = " " * len(mark)
-    print(textwrap.fill(mark + text, min(screen.width, 100), subsequent_indent=indent))
-
-
 def _table(made: Release) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    def cell(value: float | None, digits: str = ".4f") -> str:
-        return "" if value is None else format(value, digits)
-
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("\nmechanism", no_wrap=True)
-    headings = ("satisfied\nrecords", "realised\nepsilon", "\nKL", "lower\nbound", "\ngap", "L1 of\nSD")
-    for heading in (*headings, "\nJaccard", "\ncosine"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in made.rows():
-        table.add_row(
-            row["mechanism"],
-            f"{row['satisfied']:,}",
-            cell(row["realised_epsilon"], ".4g"),
-            *(cell(row[name], ".5f") for name in ("kl", "lower_bound", "gap")),
-            *(cell(row[name]) for name in ("sd_l1", "jaccard", "cosine")),
-        )
+    """Return a table of a column per mechanism, which fits 80 characters."""
+    rows = made.rows()
+    table = common.table("", *(_HEADINGS[row["mechanism"]] for row in rows), narrow=True)
+    for words, key, digits in _LINES:
+        table.add_row(words, *("" if row[key] is None else format(row[key], digits) for row in rows))
     return table
 
 
@@ -106,7 +103,7 @@ def _compare(made: Release, screen: Console) -> None:
     start, stop = best.game.histogram.range
     scale = float(best.game.scales[0]) * (stop - start)
     others = ",".join(f"{each * (stop - start):.4g}" for each in made.profile.game.scales)
-    _paragraph(
+    paragraph(
         screen,
         f"One scale for all records, {scale:.4g}, comes nearer to the data here (KL {best.kl:.5f}). To let "
         f"records choose it too: --search anneal --scales {others},{scale:.4g}",
@@ -118,7 +115,7 @@ def reason(made: Release) -> str:
     game = made.profile.game
     if made.parameters.total_epsilon is not None:
         return (
-            f"no epsilon of a row was found with which all {made.certificate['rows']:,} rows stay within "
+            f"no epsilon per row was found with which all {made.certificate['rows']:,} rows stay within "
             f"{made.parameters.total_epsilon:g} and every record is satisfied"
         )
     wrong = game.n - made.profile.n_satisfied
@@ -137,21 +134,21 @@ def _explain(made: Release, screen: Console) -> None:
             for row in failing[:_FAILING]
         )
         more = f"; and {len(failing) - _FAILING} more bins" if len(failing) > _FAILING else ""
-        _paragraph(screen, f"Not satisfied, by value, the worst first: {listed}{more}.")
+        paragraph(screen, f"Not satisfied, by value, the worst first: {listed}{more}.")
     if made.lower_bound == float("inf"):
-        _paragraph(
+        paragraph(
             screen,
             "The linear relaxation proves that with these scales and bins nothing can satisfy every record.",
         )
     start, stop = game.histogram.range
     enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon) * (stop - start)
     largest = float(game.scales.max()) * (stop - start)
+    together = made.parameters.total_epsilon is not None
     advice = [
         f"a larger scale (the largest is {largest:.3g}; {enough:.3g} satisfies everybody whatever the data, "
         "and --scales 8 has it)",
         "fewer bins (--bins)",
-        "a larger --epsilon" if made.parameters.total_epsilon is None else "a larger --total-epsilon",
+        f"a larger {'--total-epsilon' if together else '--epsilon'}",
+        *(["fewer rows (--rows)"] if together else []),
     ]
-    if made.parameters.total_epsilon is not None:
-        advice.append("fewer rows (--rows)")
-    _paragraph(screen, "What would help: " + ", ".join(advice[:-1]) + f", or {advice[-1]}.")
+    paragraph(screen, "What would help: " + ", ".join(advice[:-1]) + f", or {advice[-1]}.")

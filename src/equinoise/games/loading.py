@@ -13,7 +13,7 @@ from equinoise.games.openspiel import OpenSpielGame, is_game, load_openspiel
 from equinoise.games.tree import GameTree
 from equinoise.games.walk.walk import MAX_HISTORIES, player_number, walk
 
-__all__ = ["load"]
+__all__ = ["load", "source_of"]
 
 _PREFIX = "openspiel:"
 
@@ -67,14 +67,14 @@ def load(
     >>> tree.n_infosets, tree.action_labels[:3]
     (7, ('(start)', 'Pass', 'Bet'))
     """
-    source = _source(game)
+    source = source_of(game)
     if isinstance(source, tuple):
         _alone(player, opponents, recall, max_histories)
         return source
     return walk(source, player, opponents, recall=recall, max_histories=max_histories)
 
 
-def _source(game: object) -> Any:
+def source_of(game: object) -> Any:
     """Find what `game` names: a source, or a finished tree and environment."""
     if is_game(game):
         return OpenSpielGame(game)

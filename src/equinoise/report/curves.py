@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equinoise import _checks
-from equinoise.report.figures import STYLES, new_axes
+from equinoise.report.figures import STYLES, figure, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["Curve", "curves", "legend_below", "ticks_at"]
+__all__ = ["Curve", "column", "curves", "legend_below"]
 
 _MOST_TICKS = 8
 _COLUMNS = {3: 16, 2: 32}  # columns of a legend, and how many characters its longest label may have then
+_WIDTH = 5.6  # inches, of a column of the report
 KINDS = ("measured", "bound", "published", "level")
 
 
@@ -58,6 +60,7 @@ def curves(
     horizontal: str,
     vertical: str,
     logarithmic: str = "",
+    ticks: Sequence[float] = (),
 ) -> Axes:
     """Draw curves in the style of :mod:`equinoise.report.figures`: told apart by colour, dashes and markers.
 
@@ -70,15 +73,8 @@ def curves(
         What the axes show, with units.
     logarithmic : {"", "x", "y", "xy"}
         Which axes are logarithmic.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    ValueError
-        When `logarithmic` is none of the four.
+    ticks : sequence of float
+        Where the horizontal axis has its only ticks; by default where matplotlib puts them.
     """
     _checks.choice("logarithmic", logarithmic, ("", "x", "y", "xy"))
     ax = new_axes(ax)
@@ -90,12 +86,25 @@ def curves(
     ax.set_yscale("log" if "y" in logarithmic else "linear")
     if "y" in logarithmic:
         _more_ticks(ax)
+    if len(ticks):
+        ax.set_xticks(list(ticks), [f"{tick:,g}" for tick in ticks])
+        ax.set_xticks([], minor=True)
     ax.set_xlabel(horizontal)
     ax.set_ylabel(vertical)
     ax.grid(True, which="major", color="0.88", linewidth=0.6)
     ax.set_axisbelow(True)
     legend_below(ax)
     return ax
+
+
+def column(plot: Callable[[Axes], object], height: float = 4.0) -> Figure:
+    """Return a figure for a column of the report, on whose axes `plot` has drawn, with the legend below."""
+    drawn = figure(_WIDTH, height)
+    axes = drawn.subplots()
+    plot(axes)
+    if axes.get_legend() is not None:
+        legend_below(axes)
+    return drawn
 
 
 def legend_below(ax: Axes) -> None:
@@ -110,12 +119,6 @@ def legend_below(ax: Axes) -> None:
         drawn.legend(
             handles, labels, fontsize="small", frameon=False, ncols=columns, loc="outside lower center"
         )
-
-
-def ticks_at(ax: Axes, values: Sequence[float]) -> None:
-    """Put the ticks of the horizontal axis where the points are, and no others."""
-    ax.set_xticks(list(values), [f"{value:,g}" for value in values])
-    ax.set_xticks([], minor=True)
 
 
 def _more_ticks(ax: Axes) -> None:
@@ -136,22 +139,13 @@ def _draw(ax: Axes, curve: Curve, style: Any) -> None:
     if curve.kind == "level":
         ax.axhline(float(y.flat[0]), color=style.color, linewidth=1.2, label=curve.label, **dashes)
         return
-    options: dict[str, Any] = {"color": style.color, "marker": style.marker, "label": curve.label}
-    if curve.kind == "bound":
-        options |= {"linewidth": 1.0, "dashes": (1, 1), "markersize": 4.5, "markerfacecolor": "white"}
-    elif curve.kind == "published":
-        options |= {"linestyle": "none", "markersize": 7.0, "markerfacecolor": "none"}
-    else:
-        options |= {"linewidth": 1.6, "markersize": 4.5, **dashes}
-    ax.plot(x, y, **options)
+    look: dict[str, dict[str, Any]] = {
+        "measured": {"linewidth": 1.6, "markersize": 4.5, **dashes},
+        "bound": {"linewidth": 1.0, "dashes": (1, 1), "markersize": 4.5, "markerfacecolor": "white"},
+        "published": {"linestyle": "none", "markersize": 7.0, "markerfacecolor": "none"},
+    }
+    ax.plot(x, y, color=style.color, marker=style.marker, label=curve.label, **look[curve.kind])
     if curve.low is not None and curve.high is not None:
         low, high = np.asarray(curve.low, dtype=np.float64), np.asarray(curve.high, dtype=np.float64)
-        ax.errorbar(
-            x,
-            y,
-            yerr=np.maximum([y - low, high - y], 0.0),
-            fmt="none",
-            ecolor=style.color,
-            capsize=2.5,
-            lw=1.0,
-        )
+        spread = np.maximum([y - low, high - y], 0.0)
+        ax.errorbar(x, y, yerr=spread, fmt="none", ecolor=style.color, capsize=2.5, lw=1.0)

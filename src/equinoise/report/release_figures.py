@@ -1,4 +1,8 @@
-"""Figures about releases, in the style of :mod:`equinoise.report.figures`: distributions and noise."""
+"""Figures about releases, in the style of :mod:`equinoise.report.figures`: distributions and noise.
+
+All draw on the Axes `ax`, or a new figure where it is None, and return the Axes. A `series` is pairs of a
+legend entry and float64[K], a probability for each bin; `unit` says what the values are.
+"""
 
 from __future__ import annotations
 
@@ -15,43 +19,25 @@ if TYPE_CHECKING:
 
 __all__ = ["distributions", "noise_scales", "noise_shapes"]
 
+Floats = NDArray[np.float64]
+Series = Sequence[tuple[str, Floats]]
+
 
 def distributions(
     ax: Axes | None,
-    histogram: NDArray[np.float64],
-    series: Sequence[tuple[str, NDArray[np.float64]]],
+    histogram: Floats,
+    series: Series,
     *,
-    values: NDArray[np.float64] | None = None,
+    values: Floats | None = None,
     unit: str = "bin",
     label: str = "original",
 ) -> Axes:
-    """Draw a histogram and what is released in its place.
+    """Draw a histogram, float64[K], as a grey area, and what is released in its place as lines.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    histogram : float64[K]
-        Share of the records in each bin; drawn as a grey area.
-    series : sequence of (str, float64[K])
-        A legend entry and the probability that each bin is released.
-    values : float64[K], optional
-        What the bins stand for, ascending; their numbers by default.
-    unit : str
-        What the values are.
-    label : str
-        Legend entry of the histogram.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    `values` float64[K] are what the bins stand for, ascending; their numbers by default.
     """
     ax = new_axes(ax)
-    x = (
-        np.arange(len(histogram), dtype=np.float64)
-        if values is None
-        else np.asarray(values, dtype=np.float64)
-    )
+    x = np.arange(len(histogram)) if values is None else np.asarray(values)
     half = (x[-1] - x[0]) / (len(x) - 1) / 2
     edges = np.concatenate([x - half, [x[-1] + half]])
     ax.stairs(histogram, edges, fill=True, color="0.8", label=label)
@@ -62,31 +48,8 @@ def distributions(
     return ax
 
 
-def noise_shapes(
-    ax: Axes | None,
-    offsets: NDArray[np.float64],
-    series: Sequence[tuple[str, NDArray[np.float64]]],
-    *,
-    unit: str = "bins",
-) -> Axes:
-    """Draw the probabilities of noise by how far it moves a value.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    offsets : float64[K]
-        Where a value comes out, from where it was; ascending.
-    series : sequence of (str, float64[K])
-        A legend entry and the probability of each offset.
-    unit : str
-        What the offsets are.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axis of probabilities is logarithmic and ends at 10^-6.
-    """
+def noise_shapes(ax: Axes | None, offsets: Floats, series: Series, *, unit: str = "bins") -> Axes:
+    """Draw the probabilities of noise by how far it moves a value, `offsets` float64[K], down to 10^-6."""
     ax = new_axes(ax)
     for style, (name, mass) in zip(repeated(), series, strict=False):
         line(ax, offsets, mass, style, name, even=True)
@@ -98,38 +61,21 @@ def noise_shapes(
 
 def noise_scales(
     ax: Axes | None,
-    values: NDArray[np.float64],
-    scales: NDArray[np.float64],
+    values: Floats,
+    scales: Floats,
     counts: NDArray[np.int64],
     lines: Sequence[tuple[str, float]] = (),
     *,
     unit: str = "bin",
 ) -> Axes:
-    """Draw how much noise records have, by their value.
+    """Draw how much noise records have, by their value, on a logarithmic axis.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    values : float64[K]
-        What the bins stand for.
-    scales : float64[V]
-        Positive, in the units of the values.
-    counts : int64[K, V]
-        Records of each bin that use each scale: the areas of the points grow with their logarithm.
-    lines : sequence of (str, float)
-        Legend entries and scales to compare with, which all records share.
-    unit : str
-        What the values are.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axis of scales is logarithmic.
+    `values` float64[K] are what the bins stand for, `scales` float64[V] in their units, `counts` int64[K, V]
+    the records of each bin that use each scale: areas of points grow with their logarithm. `lines` are
+    scales to compare with, which all records share.
     """
     ax = new_axes(ax)
-    used = np.argwhere(counts)
-    k, v = used[:, 0], used[:, 1]
+    k, v = np.argwhere(counts).T
     area = 12.0 * (1.0 + np.log2(counts[k, v]))
     style = STYLES[0]
     ax.scatter(values[k], scales[v], s=area, color=style.color, alpha=0.7, linewidths=0, label="records")

@@ -1,4 +1,4 @@
-"""What the commands' results share: ``run.json``, and files by an exhibit's tables and figures."""
+"""What results of commands share: ``run.json``, files of an exhibit's tables and figures, sizes of games."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from dataclasses import asdict
 from typing import Any
 
 from equinoise import _files, _results
+from equinoise.games import Environment, GameTree
 from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, csv_bytes
 
-__all__ = ["document", "files"]
+__all__ = ["document", "files", "sizes"]
 
 
-def document(experiment: str, parameters: Any, seconds: float, **parts: Any) -> dict[str, Any]:
+def document(
+    experiment: str, parameters: Any, seconds: float, *, seed: int | None = None, **parts: Any
+) -> dict[str, Any]:
     """Return what ``run.json`` holds: how it was made, and then `parts`.
 
     Parameters
@@ -20,13 +23,15 @@ def document(experiment: str, parameters: Any, seconds: float, **parts: Any) -> 
     experiment : str
         Name of the command.
     parameters : dataclass
-        With a ``seed``, which may be None for 0.
     seconds : float
         How long it took.
+    seed : int, optional
+        That of the parameters by default.
     **parts
         Made plain: arrays become lists.
     """
-    made = _results.provenance(asdict(parameters), seed=parameters.seed or 0, seconds=seconds)
+    used = parameters.seed if seed is None else seed
+    made = _results.provenance(asdict(parameters), seed=used, seconds=seconds)
     plain: dict[str, Any] = _results.plain({"experiment": experiment, **made, **parts})
     return plain
 
@@ -37,4 +42,16 @@ def files(exhibit: Exhibit, document: Any) -> dict[str, bytes]:
         **{f"{stem}.csv": csv_bytes(table.frame) for stem, table in exhibit.tables.items()},
         **{f"{stem}.png": figures.png(picture.figure) for stem, picture in exhibit.figures.items()},
         "run.json": _files.json_bytes(document),
+    }
+
+
+def sizes(tree: GameTree, environment: Environment) -> dict[str, Any]:
+    """Return a game's sizes, and the losses per trial of the best strategy and of uniform play."""
+    return {
+        "infosets": tree.n_infosets,
+        "actions": tree.n_actions,
+        "depth": tree.depth,
+        "log_n_strategies": tree.log_n_strategies,
+        "loss_of_best_strategy": environment.best_response()[0],
+        "loss_of_uniform_play": environment.expected_loss(tree.uniform_policy()),
     }

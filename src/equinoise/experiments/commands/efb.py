@@ -1,21 +1,22 @@
-"""Locally private play in one game, beside the same learner without privacy and beside uniform play."""
+"""Locally private play in one game, with the same learner without privacy and uniform play."""
 
 from __future__ import annotations
 
-import io
 import math
 import time
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from equinoise import _checks, _files, _results, efb, games
+from equinoise import _checks, _results, efb, games
+from equinoise.experiments.commands import common
+from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["Comparison", "Parameters", "compare", "prepare"]
 
@@ -26,26 +27,12 @@ class Parameters:
 
     Attributes
     ----------
-    game : str
-        As :func:`equinoise.games.load` takes it.
-    player : int or str
-        The learner: a number from 0, or a label.
-    epsilon : float
-        Local privacy of a report, positive.
-    trials : int
-        Trials of a replicate.
-    replicates : int
-        At least 2 give an interval.
-    tuning : {"sharp", "paper"}
-        See :func:`equinoise.efb.tune`.
-    seed : int
-        The same seed gives the same bits.
-    checkpoints : int
-        Trial counts at which the regret is kept, at most.
-    recall : {"check", "refine"}
-        What to do with an infoset at which the learner has forgotten its own past.
-    max_histories : int or None
-        Give up on a game with more nodes; None for the loader's own limit.
+    game, player, recall, max_histories
+        As :func:`equinoise.games.load` takes them; None for the loader's own limit.
+    epsilon, tuning, seed
+        As :func:`equinoise.efb.simulate` takes them.
+    trials, replicates, checkpoints : int
+        Its ``horizon``, ``n_replicates`` (at least 2 give an interval) and ``n_checkpoints``.
     """
 
     game: str
@@ -88,15 +75,15 @@ def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment]:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Three runs that met the same luck.
+    """Three runs that faced the same random draws.
 
     Attributes
     ----------
     parameters : Parameters
     tree : GameTree
     environment : Environment
-    private, noiseless, uniform : EfbRun
-        DP-EFB at epsilon, DP-EFB without noise, uniform play.
+    runs : dict of str to EfbRun
+        "private" is DP-EFB at epsilon, "no privacy" the same without noise, "uniform" uniform play.
     seconds : float
         How long the three took.
     """
@@ -104,15 +91,8 @@ class Comparison:
     parameters: Parameters
     tree: games.GameTree
     environment: games.Environment
-    private: efb.EfbRun
-    noiseless: efb.EfbRun
-    uniform: efb.EfbRun
+    runs: dict[str, efb.EfbRun]
     seconds: float
-
-    @property
-    def runs(self) -> dict[str, efb.EfbRun]:
-        """The three runs by what they are called in files and tables."""
-        return {"private": self.private, "no privacy": self.noiseless, "uniform": self.uniform}
 
     def to_frame(self) -> pd.DataFrame:
         """Return learner, trials, mean, stderr, ci_low, ci_high of the regret, and its proven bound."""
@@ -123,12 +103,7 @@ class Comparison:
         return frame[["learner", "trials", "mean", "stderr", "ci_low", "ci_high", "bound"]]
 
     def rows(self, n: int = 10) -> list[dict[str, Any]]:
-        """Return the regret at about `n` checkpoints.
-
-        Parameters
-        ----------
-        n : int
-            Rows, at most; the last is at the horizon.
+        """Return the regret at about `n` checkpoints, the last at the horizon.
 
         Returns
         -------
@@ -136,48 +111,67 @@ class Comparison:
             ``trials``, and for each run a dict of ``mean``, ``stderr``, ``ci_low``, ``ci_high`` (None where
             one replicate gives none) and ``bound``.
         """
-        count = len(self.private.trials)
-        kept = sorted({(i + 1) * count // min(n, count) - 1 for i in range(min(n, count))})
-        table: list[dict[str, Any]] = [{"trials": int(self.private.trials[c])} for c in kept]
+        trials = self.runs["private"].trials
+        kept = _results.checkpoints(len(trials), n) - 1
+        table: list[dict[str, Any]] = [{"trials": int(trials[c])} for c in kept]
         for name, run in self.runs.items():
             estimate, bound = _results.summarise(run.regret)._asdict(), run.tuning.bound(run.trials)
             for row, c in zip(table, kept, strict=True):
                 row[name] = {key: _finite(array[c]) for key, array in {**estimate, "bound": bound}.items()}
         return table
 
+    def exhibit(self) -> Exhibit:
+        """Return what is shown: regret at all checkpoints, as a table and as curves."""
+        parameters, tree, private = self.parameters, self.tree, self.runs["private"]
+        title = f"{parameters.game}, player {parameters.player}"
+        means = {name: float(run.regret[:, -1].mean()) for name, run in self.runs.items()}
+        text = [
+            f"{title}: {tree.n_infosets:,} infosets, {tree.n_actions:,} actions, ln S = "
+            f"{tree.log_n_strategies:.1f}; {parameters.replicates} replicates, tuning {parameters.tuning}, "
+            f"seed {parameters.seed}"
+        ]
+        if private.regret_bound >= parameters.trials:
+            text.append(
+                f"The bound that is proven for {parameters.trials:,} trials, {private.regret_bound:,.0f}, "
+                "still exceeds the trivial regret of 1 per trial."
+            )
+        headline = (
+            f"After {parameters.trials:,} trials the regret is {means['private']:,.0f} at epsilon "
+            f"{parameters.epsilon:g}, {means['no privacy']:,.0f} without privacy and {means['uniform']:,.0f} "
+            "for uniform play."
+        )
+
+        def draw(ax: Axes) -> None:
+            figures.regret_curve(ax, [(run.label, run) for run in self.runs.values()])
+            ax.set_title(figures.printable(title), fontsize="medium")
+
+        return Exhibit(
+            name="efb",
+            section=SECTIONS["efb"],
+            title=title,
+            question="How much regret does a learner have whose reports are private?",
+            headline=headline,
+            text=tuple(text),
+            tables={"regret": Table("Regret by learner and trials, and its proven bound", self.to_frame())},
+            figures={"regret": Picture("Regret over trials", headline, figures.drawn(draw))},
+        )
+
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the game, and the table."""
-        _, best = self.environment.best_response()
-        uniform = np.repeat(1.0 / np.diff(self.tree.action_ptr), np.diff(self.tree.action_ptr))
-        return {
-            "experiment": "efb",
-            **_results.provenance(asdict(self.parameters), seed=self.parameters.seed, seconds=self.seconds),
-            "game": {
-                "infosets": self.tree.n_infosets,
-                "actions": self.tree.n_actions,
-                "depth": self.tree.depth,
-                "log_n_strategies": self.tree.log_n_strategies,
-                "loss_of_best_strategy": self.environment.expected_loss(best),
-                "loss_of_uniform_play": self.environment.expected_loss(uniform),
-            },
-            "regret_bound": self.private.regret_bound,
-            "learning_rate": self.private.tuning.learning_rate,
-            "regret": self.rows(),
-        }
+        private = self.runs["private"]
+        return common.document(
+            "efb",
+            self.parameters,
+            self.seconds,
+            game=common.sizes(self.tree, self.environment),
+            regret_bound=private.regret_bound,
+            learning_rate=private.tuning.learning_rate,
+            regret=self.rows(),
+        )
 
     def files(self) -> dict[str, bytes]:
         """Return ``regret.csv`` (all checkpoints), ``regret.png`` and ``run.json`` as bytes."""
-        figure = figures.figure()
-        axes = figures.regret_curve(figure.subplots(), [(run.label, run) for run in self.runs.values()])
-        title = f"{self.parameters.game}, player {self.parameters.player}"
-        axes.set_title(figures.printable(title), fontsize="medium")
-        table = io.StringIO()
-        self.to_frame().to_csv(table, index=False, lineterminator="\n")
-        return {
-            "regret.csv": table.getvalue().encode(),
-            "regret.png": figures.png(figure),
-            "run.json": _files.json_bytes(self.document()),
-        }
+        return common.files(self.exhibit(), self.document())
 
 
 def compare(
@@ -188,27 +182,17 @@ def compare(
     executor: Executor | None = None,
     progress: bool = False,
 ) -> Comparison:
-    """Run the private learner, the same without privacy, and uniform play, on the same luck.
+    """Run the private learner, the same without privacy, and uniform play, on the same random draws.
 
     Parameters
     ----------
-    tree : GameTree
-    environment : Environment
+    tree, environment
         As :func:`prepare` returns them.
     parameters : Parameters
     executor : concurrent.futures.Executor, optional
         Where replicates run; threads of this process by default.
     progress : bool
         Show a bar for each run on stderr where that is a terminal.
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
 
     Examples
     --------
@@ -218,37 +202,28 @@ def compare(
     [480, 1000, 1480, 2000]
     """
     begun = time.perf_counter()
-    shared = (tree, environment, parameters, executor)
-    private = _simulate(*shared, progress and f"epsilon {parameters.epsilon:g}", epsilon=parameters.epsilon)
-    noiseless = _simulate(*shared, progress and "no privacy", epsilon=math.inf)
-    uniform = _simulate(*shared, progress and "uniform play", epsilon=math.inf, learner="uniform")
-    seconds = time.perf_counter() - begun
-    return Comparison(parameters, tree, environment, private, noiseless, uniform, seconds)
-
-
-def _simulate(
-    tree: games.GameTree,
-    environment: games.Environment,
-    parameters: Parameters,
-    executor: Executor | None,
-    progress: Any,
-    *,
-    epsilon: float,
-    learner: str = "dp-efb",
-) -> efb.EfbRun:
-    return efb.simulate(
-        tree,
-        environment,
-        horizon=parameters.trials,
-        epsilon=epsilon,
-        n_replicates=parameters.replicates,
-        seed=parameters.seed,
-        tuning=parameters.tuning,
-        learner=learner,
-        n_checkpoints=parameters.checkpoints,
-        executor=executor,
-        progress=progress,
-    )
+    learners = {
+        "private": ("dp-efb", parameters.epsilon, f"epsilon {parameters.epsilon:g}"),
+        "no privacy": ("dp-efb", math.inf, "no privacy"),
+        "uniform": ("uniform", math.inf, "uniform play"),
+    }
+    runs = {
+        name: efb.simulate(
+            tree,
+            environment,
+            horizon=parameters.trials,
+            epsilon=epsilon,
+            n_replicates=parameters.replicates,
+            seed=parameters.seed,
+            tuning=parameters.tuning,
+            learner=learner,
+            n_checkpoints=parameters.checkpoints,
+            executor=executor,
+            progress=progress and bar,
+        )
+        for name, (learner, epsilon, bar) in learners.items()
+    }
+    return Comparison(parameters, tree, environment, runs, time.perf_counter() - begun)
 
 
 def _finite(value: float) -> float | None:

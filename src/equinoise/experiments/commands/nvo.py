@@ -20,13 +20,12 @@ from equinoise.nvo.columns import Column, read_column
 from equinoise.nvo.release.budget import epsilon_for_total
 from equinoise.nvo.release.certificate import certificate
 from equinoise.nvo.release.draw import MAX_ROWS
-from equinoise.nvo.scales import positive
+from equinoise.nvo.scales import RULES, positive
 
 __all__ = ["SEARCHES", "Parameters", "baselines", "prepare", "release", "solve"]
 
 _METHODS = {"anneal": "annealing", "best-response": "best response", "genetic": "genetic search"}
 SEARCHES = tuple(_METHODS)
-LAPLACE = ("paper", "amplified", "smallest")
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,10 @@ class Parameters:
 
     Attributes
     ----------
-    path : str
-        A CSV file with a header.
-    column : str
-        Its column that is released.
-    epsilon : float or None
-        Of one drawn row; or instead:
-    total_epsilon : float or None
-        Of all drawn rows together.
+    path, column, drop_missing, sep, decimal
+        As :func:`equinoise.nvo.columns.read_column` takes them; the sample is written in the same way.
+    epsilon, total_epsilon : float or None
+        Of one drawn row, or else of all together.
     bounds : (float, float) or None
         Smallest and largest value that anybody could have; the data's own by default, which is a leak.
     rows : int or None
@@ -51,16 +46,11 @@ class Parameters:
         Bins of the range, K.
     scales : str, int or tuple of float
         "default", "paper", a number of geometric steps, or scales in the units of the column.
-    search : {"anneal", "best-response", "genetic"}
-    restarts : int
-        Searches from different seeds, of which the best is taken.
+    search, restarts
+        As :func:`solve` takes them.
     seed : int or None
         Of the sample, which is then not private; None for the operating system's randomness. The search
         starts from 0 then, whose result is kept secret anyway.
-    drop_missing : bool
-        Leave out rows in which the column is empty.
-    sep, decimal : str
-        How the file, and the sample, is written.
     """
 
     path: str
@@ -81,10 +71,9 @@ class Parameters:
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.total_epsilon is None):
             raise ValueError("epsilon must be given, or else total_epsilon, and not both")
-        if self.epsilon is not None:
-            _checks.epsilon(self.epsilon, allow_infinite=False)
-        if self.total_epsilon is not None:
-            _checks.epsilon(self.total_epsilon, "total_epsilon", allow_infinite=False)
+        for name in ("epsilon", "total_epsilon"):
+            if getattr(self, name) is not None:
+                _checks.epsilon(getattr(self, name), name, allow_infinite=False)
         _checks.choice("search", self.search, SEARCHES)
         _checks.integer("restarts", self.restarts, 1)
         if self.rows is not None:
@@ -123,25 +112,19 @@ def _normalised(scales: Any, histogram: Histogram) -> Any:
     return positive("scales", scales) / (stop - start)
 
 
+@dataclass(frozen=True, eq=False)
 class _Task:
-    """A search from several seeds, picklable."""
+    """Searches from several seeds, picklable."""
 
-    def __init__(self, histogram: Histogram, epsilon: float, scales: Any, search: str, seed: int) -> None:
-        self.histogram, self.epsilon, self.scales = histogram, epsilon, scales
-        self.search, self.seed = search, seed
-
-    def game(self) -> NoiseGame:
-        return NoiseGame(self.histogram, self.epsilon, self.scales)
+    game: NoiseGame
+    search: str
+    seed: int
 
     def __call__(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
-        game = self.game()
-        find: Callable[[int], Profile] = getattr(game, self.search.replace("-", "_"))
+        find: Callable[[int], Profile] = getattr(self.game, self.search.replace("-", "_"))
         found = [find(self.seed + r) for r in range(start, stop)]
-        return {
-            "counts": np.stack([profile.counts for profile in found]),
-            "converged": np.array([profile.converged for profile in found]),
-            "rounds": np.array([profile.rounds for profile in found]),
-        }
+        names = ("counts", "converged", "rounds")
+        return {name: np.stack([getattr(profile, name) for profile in found]) for name in names}
 
 
 def solve(
@@ -159,27 +142,22 @@ def solve(
 
     Parameters
     ----------
-    histogram : Histogram
-    epsilon : float
-    scales
+    histogram, epsilon, scales
         As :class:`equinoise.nvo.NoiseGame` takes them.
     search : {"anneal", "best-response", "genetic"}
     restarts : int
-        Seeds from `seed` on.
+        Searches, with seeds from `seed` on, of which the best is taken.
     seed : int
     executor : concurrent.futures.Executor, optional
         Where searches run; threads of this process by default.
     progress : bool or str
         Show a bar on stderr where that is a terminal; a string names it.
-
-    Returns
-    -------
-    Profile
     """
-    task = _Task(histogram, epsilon, scales, _checks.choice("search", search, SEARCHES), seed)
+    _checks.choice("search", search, SEARCHES)
+    game = NoiseGame(histogram, epsilon, scales)
     n = _checks.integer("restarts", restarts, 1)
+    task = _Task(game, search, seed)
     found = replicates.run(task, n, block=1, executor=executor, progress=progress)
-    game = task.game()
     profiles = [
         game.profile(counts, _METHODS[search], seed=seed + r, converged=bool(converged), rounds=int(rounds))
         for r, (counts, converged, rounds) in enumerate(zip(*found.values(), strict=True))
@@ -188,13 +166,12 @@ def solve(
 
 
 def baselines(histogram: Histogram, epsilon: float) -> dict[str, Profile]:
-    """Return the three Laplace mechanisms that a profile is compared with, by what tables call them.
+    """Return the three Laplace mechanisms that a profile is compared with, by their names in files.
 
-    "paper" has the scale sensitivity/epsilon and ignores that only one record in n is drawn; "amplified" is
-    the least scale that is private whatever the data, and "smallest" the least that is for these data.
+    See :meth:`equinoise.nvo.NoiseGame.laplace`: "amplified" is calibrated for any data, "smallest" for these.
     """
     game = NoiseGame(histogram, epsilon)
-    return {f"Laplace, {rule}": game.laplace(rule) for rule in LAPLACE}
+    return {f"Laplace, {rule}": game.laplace(rule) for rule in RULES}
 
 
 def release(
@@ -210,8 +187,7 @@ def release(
 
     Parameters
     ----------
-    column : Column
-    histogram : Histogram
+    column, histogram
         As :func:`prepare` returns them.
     parameters : Parameters
     executor : concurrent.futures.Executor, optional
@@ -220,10 +196,6 @@ def release(
         Show a bar for each search on stderr where that is a terminal.
     working : callable
         From what is done between searches to a context in which it is done, for a spinner.
-
-    Returns
-    -------
-    Release
     """
     begun = time.perf_counter()
     rows = histogram.n if parameters.rows is None else parameters.rows

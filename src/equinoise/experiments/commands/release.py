@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise import _files, _results
+from equinoise import _files
+from equinoise.experiments.commands import common
+from equinoise.experiments.steps import SECTIONS
 from equinoise.nvo import Profile
 from equinoise.nvo.columns import Column
 from equinoise.nvo.noise import LaplaceNoise
 from equinoise.report import figures, release_figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.axes import Axes
 
     from equinoise.experiments.commands.nvo import Parameters
 
@@ -29,7 +31,6 @@ PRIVATE = ("scales.csv", "distribution.png", "noise.png", "run.json")
 FILES = (*PUBLIC, *(f"private/{name}" for name in PRIVATE))
 _MEASURES = ("kl", "sd_l1", "jaccard", "cosine")
 _SHAPES = 8  # scales whose noise is drawn
-_ROWS = 2**16  # of records, written at a time: all at once take memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class Release:
     seconds: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the table: a row a mechanism, NVO first.
+        """Return the table: one row per mechanism, NVO first.
 
         Returns
         -------
@@ -97,56 +98,75 @@ class Release:
 
     def document(self) -> dict[str, Any]:
         """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
-        seed = self.profile.seed or 0
-        plain: dict[str, Any] = _results.plain(
-            {
-                "experiment": "nvo",
-                **_results.provenance(asdict(self.parameters), seed=seed, seconds=self.seconds),
-                "released": self.sample is not None,
-                "table": self.rows(),
-                "failing": self.failing(),
-                "certificate": self.certificate,
-            }
+        return common.document(
+            "nvo",
+            self.parameters,
+            self.seconds,
+            seed=self.profile.seed or 0,
+            released=self.sample is not None,
+            table=self.rows(),
+            failing=self.failing(),
+            certificate=self.certificate,
         )
-        return plain
 
     def files(self) -> dict[str, bytes]:
         """Return the files of the release as bytes, by their paths in its folder.
 
         What lies in ``private/`` shows the data or which record has which scale. The other files follow from
         the sample and from what the certificate says: ``distribution.png`` there is of the sample, and
-        ``noise.png`` of all the noise that there was to choose from.
+        ``noise.png`` of all the available noise scales.
         """
-        contents = (
-            self._sample_csv(),
-            _files.json_bytes(self.certificate),
-            self._sample_png(),
-            self._shapes_png(),
-            self._scales_csv(),
-            self._distribution_png(),
-            self._noise_png(),
-            _files.json_bytes(self.document()),
-        )
-        return dict(zip(FILES, contents, strict=True))
-
-    def scales_frame(self, start: int = 0, stop: int | None = None) -> pd.DataFrame:
-        """Return one row a record, in the order of the file: row, value, bin, midpoint, scale (its units)."""
         import pandas as pd
 
-        histogram, some = self.profile.game.histogram, slice(start, stop)
-        return pd.DataFrame(
-            {
-                "row": self.column.row_of[some],
-                "value": self.column.values[some],
-                "bin": histogram.bin_of[some],
-                "midpoint": histogram.to_units(histogram.bin_of[some]),
-                "scale": self.profile.scale_of[some] * self._length,
-            }
-        )
+        sample = pd.DataFrame({self.column.name: self.sample})
+        written: Any = {"sep": self.column.sep, "decimal": self.parameters.decimal, "lineterminator": "\n"}
+        return {
+            "sample.csv": sample.to_csv(index=False, **written).encode(),
+            "certificate.json": _files.json_bytes(self.certificate),
+            "distribution.png": figures.png(self._draw(self._draw_sample)),
+            "noise.png": figures.png(self._draw(self._draw_shapes)),
+            **{
+                f"private/{name}": content
+                for name, content in common.files(self.exhibit(), self.document()).items()
+            },
+        }
 
-    def _scales_csv(self) -> bytes:
-        n = self.profile.game.n
-        return _csv(self.scales_frame(start, start + _ROWS) for start in range(0, n, _ROWS))
+    def exhibit(self) -> Exhibit:
+        """Return what the steward sees: one row per record in the order of the file, and what is released.
+
+        The columns of the table are row, value, bin, midpoint and scale, the last two in units of the data.
+        """
+        import pandas as pd
+
+        histogram = self.profile.game.histogram
+        scales = {
+            "row": self.column.row_of,
+            "value": self.column.values,
+            "bin": histogram.bin_of,
+            "midpoint": histogram.to_units(histogram.bin_of),
+            "scale": self.profile.scale_of * self._length,
+        }
+        kl = {row["mechanism"]: row["kl"] for row in self.rows()}
+        said = "KL divergence from the data: " + ", ".join(f"{name} {kl[name]:.4f}" for name in kl)
+        return Exhibit(
+            name="nvo",
+            section=SECTIONS["nvo"],
+            title=self.column.name,
+            question="How accurate is a release where each record gets the least noise it needs?",
+            headline=f"{self.profile.n_satisfied:,} of {histogram.n:,} records are satisfied. {said}.",
+            text=(self.certificate["promise"], *self.certificate["limits"]),
+            tables={"scales": Table("The noise scale of every record", pd.DataFrame(scales))},
+            figures={
+                "distribution": Picture(
+                    "What is released, and the original", said, self._draw(self._draw_distribution)
+                ),
+                "noise": Picture(
+                    "Noise of records by their value",
+                    "Points are records, lines scales that all records share.",
+                    self._draw(self._draw_noise),
+                ),
+            },
+        )
 
     @property
     def _length(self) -> float:
@@ -154,91 +174,41 @@ class Release:
         start, stop = self.profile.game.histogram.range
         return stop - start
 
-    def _sample_csv(self) -> bytes:
-        import pandas as pd
+    def _draw(self, plot: Callable[[Axes, NDArray[np.float64], str], str]) -> Any:
+        """Return a figure that `plot` draws from the bins' values and a unit; it returns the title."""
+        histogram, unit = self.profile.game.histogram, figures.printable(self.column.name)
+        values = histogram.range[0] + histogram.midpoints * self._length
+        title = f", ε = {self.profile.game.epsilon:.4g}"
+        return figures.drawn(lambda ax: ax.set_title(plot(ax, values, unit) + title, fontsize="medium"))
 
-        frame = pd.DataFrame({self.column.name: self.sample})
-        return _csv([frame], self.column.sep, self.parameters.decimal)
-
-    def _values(self) -> NDArray[np.float64]:
-        histogram = self.profile.game.histogram
-        return histogram.range[0] + histogram.midpoints * self._length
-
-    def _sample_png(self) -> bytes:
-        drawn = figures.figure()
-        histogram = self.profile.game.histogram
-        rows = np.asarray(self.sample)
+    def _draw_sample(self, ax: Axes, values: NDArray[np.float64], unit: str) -> str:
+        histogram, rows = self.profile.game.histogram, np.asarray(self.sample)
         places = np.searchsorted(histogram.to_units(np.arange(histogram.n_bins)), rows)
         share = np.bincount(places, minlength=histogram.n_bins) / len(rows)
-        ax = release_figures.distributions(
-            drawn.subplots(),
-            share,
-            [],
-            values=self._values(),
-            unit=figures.printable(self.column.name),
-            label="sample",
-        )
-        ax.set_title(
-            f"A sample of {len(rows):,} rows, ε = {self.profile.game.epsilon:.4g}", fontsize="medium"
-        )
-        return figures.png(drawn)
+        release_figures.distributions(ax, share, [], values=values, unit=unit, label="sample")
+        return f"A sample of {len(rows):,} rows"
 
-    def _shapes_png(self) -> bytes:
-        drawn = figures.figure()
+    def _draw_shapes(self, ax: Axes, values: NDArray[np.float64], unit: str) -> str:
         game = self.profile.game
         scales = np.sort(game.scales)[::-1]
         shown = np.unique(np.linspace(0, len(scales) - 1, _SHAPES).astype(np.int64))[: len(scales)]
         middle = game.histogram.n_bins // 2
         mass = LaplaceNoise.of(game.histogram.n_bins, scales[shown]).rows(np.array([middle]))[0]
-        values = self._values()
-        lines = [
-            (f"scale {scale:.3g}", m) for scale, m in zip(scales[shown] * self._length, mass, strict=True)
-        ]
-        ax = release_figures.noise_shapes(
-            drawn.subplots(), values - values[middle], lines, unit=figures.printable(self.column.name)
+        labels = [f"scale {scale:.3g}" for scale in scales[shown] * self._length]
+        release_figures.noise_shapes(
+            ax, values - values[middle], list(zip(labels, mass, strict=True)), unit=unit
         )
-        ax.set_title(f"Noise to choose from, ε = {game.epsilon:.4g}", fontsize="medium")
-        return figures.png(drawn)
+        return "Noise to choose from"
 
-    def _distribution_png(self) -> bytes:
-        drawn = figures.figure()
-        game = self.profile.game
-        series = [("NVO", self.profile.pmf), *((name, other.pmf) for name, other in self.others.items())]
-        ax = release_figures.distributions(
-            drawn.subplots(),
-            game.histogram.pmf,
-            series,
-            values=self._values(),
-            unit=figures.printable(self.column.name),
-        )
-        ax.set_title(f"What is released, ε = {game.epsilon:.4g}", fontsize="medium")
-        return figures.png(drawn)
+    def _draw_distribution(self, ax: Axes, values: NDArray[np.float64], unit: str) -> str:
+        series = [(name, profile.pmf) for name, profile in {"NVO": self.profile, **self.others}.items()]
+        pmf = self.profile.game.histogram.pmf
+        release_figures.distributions(ax, pmf, series, values=values, unit=unit)
+        return "What is released"
 
-    def _noise_png(self) -> bytes:
-        drawn = figures.figure()
-        game = self.profile.game
-        lines = [
-            (name, float(other.game.scales[0]) * self._length)
-            for name, other in self.others.items()
-            if math.isfinite(float(other.game.scales[0]))
-        ]
-        ax = release_figures.noise_scales(
-            drawn.subplots(),
-            self._values(),
-            game.scales * self._length,
-            self.profile.counts,
-            lines,
-            unit=figures.printable(self.column.name),
-        )
-        ax.set_title(f"Noise of records by their value, ε = {game.epsilon:.4g}", fontsize="medium")
-        return figures.png(drawn)
-
-
-def _csv(frames: Iterable[pd.DataFrame], sep: str = ",", decimal: str = ".") -> bytes:
-    """Return the rows of frames of the same columns, under one header."""
-    table = io.BytesIO()
-    for i, frame in enumerate(frames):
-        frame.to_csv(
-            table, header=i == 0, index=False, sep=sep, decimal=decimal, lineterminator="\n", encoding="utf-8"
-        )
-    return table.getvalue()
+    def _draw_noise(self, ax: Axes, values: NDArray[np.float64], unit: str) -> str:
+        scales = {name: float(other.game.scales[0]) * self._length for name, other in self.others.items()}
+        lines = [(name, scale) for name, scale in scales.items() if math.isfinite(scale)]
+        own = self.profile.game.scales * self._length
+        release_figures.noise_scales(ax, values, own, self.profile.counts, lines, unit=unit)
+        return "Noise of records by their value"

@@ -2,61 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _results, efb, games
-from equinoise.experiments.steps import SECTIONS, Progress, Settings, Step
-from equinoise.report import figures
-from equinoise.report.curves import Curve, curves
+from equinoise.experiments.registry import Experiment
+from equinoise.experiments.steps import Progress, Settings
+from equinoise.report.curves import Curve, column, curves
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 
-__all__ = ["Growth", "growth", "power", "steps"]
+__all__ = ["Growth", "growth", "power"]
+
+_WHY = "A fit to few horizons; early trials, in which nothing is learned yet, make it larger."
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How regret grows: runs that were tuned for each of several horizons."""
+    """How large the experiment is: runs that were tuned for each of several horizons."""
 
     horizons: tuple[int, ...]
     replicates: int
     epsilon: float = 4.0
 
 
-GROWTHS = {
-    "quick": Growth((100_000, 300_000, 1_000_000), 12),
-    "full": Growth((100_000, 300_000, 1_000_000, 3_000_000, 10_000_000), 16),
-}
-
-
-_TITLE = "How regret grows with the number of users"
-
-
-def steps(settings: Settings) -> list[Step]:
-    """Return the experiment as a step, at the settings' scale."""
-    made = partial(growth, GROWTHS[settings.scale])
-    return [Step("efb-growth", "efb", _TITLE, made, 26.0 if settings.full else 3.0)]
-
-
-def growth(growth: Growth, settings: Settings, executor: Executor | None, progress: Progress) -> Exhibit:
+def growth(
+    experiment: Experiment, growth: Growth, settings: Settings, executor: Executor | None, progress: Progress
+) -> Exhibit:
     """Run Kuhn poker to several horizons, each with its own tuning, and fit a power of T.
 
-    Parameters
+    References
     ----------
-    growth : Growth
-    settings : Settings
-    executor : concurrent.futures.Executor or None
-    progress : callable
-        Takes the share that is done.
-
-    Returns
-    -------
-    Exhibit
+    .. [1] Pasteris, Savani, Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
+       arXiv 2605.05266, Theorem 1: regret of order the square root of T.
     """
     import pandas as pd
 
@@ -72,33 +53,28 @@ def growth(growth: Growth, settings: Settings, executor: Executor | None, progre
                 n_replicates=growth.replicates,
                 seed=settings.seed,
                 executor=executor,
-                resume=settings.kept("efb-growth", horizon=horizon, epsilon=growth.epsilon),
+                resume=settings.kept(experiment.name, horizon=horizon, epsilon=growth.epsilon),
             )
         )
         played += horizon
         progress(played / sum(growth.horizons))
     final = np.array([run.regret[:, -1] for run in runs]).T
     slope, low, high = power(np.array(growth.horizons, dtype=np.float64), final)
-    estimate = _results.summarise(final)
+    regret = _results.summarise(final)
     bounds = [run.regret_bound for run in runs]
-    frame = pd.DataFrame(
-        {
-            "trials": growth.horizons,
-            "regret": estimate.mean,
-            "ci_low": estimate.ci_low,
-            "ci_high": estimate.ci_high,
-        }
-    ).assign(bound=bounds)
-    why = "A fit to few horizons; early trials, in which nothing is learned yet, make it larger."
-    return Exhibit(
-        name="efb-growth",
-        section=SECTIONS["efb"],
-        title=_TITLE,
+    made = {"trials": growth.horizons, "regret": regret.mean, "ci_low": regret.ci_low}
+    frame = pd.DataFrame(made | {"ci_high": regret.ci_high, "bound": bounds})
+    series = [
+        Curve("measured", growth.horizons, regret.mean, regret.ci_low, regret.ci_high),
+        Curve("proven bound", growth.horizons, bounds, kind="bound"),
+    ]
+    axes: Any = {"horizontal": "trials T (users)", "vertical": "regret at T", "logarithmic": "xy"}
+    return experiment.exhibit(
         question="Theory says the square root: what does a fit say?",
         headline=f"Regret grows like T to the power {slope:.3f} (95% interval {low:.3f} to {high:.3f}); "
         "theory: 0.5.",
         text=(
-            f"Kuhn poker at epsilon {growth.epsilon:g}, tuning sharp, made anew for every horizon, "
+            f"Kuhn poker at epsilon {growth.epsilon:g}, tuning sharp, recomputed for each horizon, "
             f"{growth.replicates} replicates. The exponent is the slope of a least-squares line through "
             "logarithms; its interval comes from the spread over replicates.",
             "Why ours differs from what was published: the paper prints the exponent of its bound, 0.5, "
@@ -107,10 +83,19 @@ def growth(growth: Growth, settings: Settings, executor: Executor | None, progre
         tables={
             "regret": Table("Regret at the end of each horizon, and its bound", frame),
             "theory": Table(
-                "What theory says and what came out", comparison([Claim("exponent of T", 0.5, slope, why)])
+                "What theory says and what came out",
+                comparison([Claim("exponent of T", 0.5, slope, _WHY)]),
             ),
         },
-        figures={"regret": _growth_picture(growth, estimate, bounds, slope)},
+        figures={
+            "regret": Picture(
+                f"Kuhn poker, ε = {growth.epsilon:g}: regret at the horizon, with 95% intervals, and its "
+                "bound",
+                f"Both axes are logarithmic. The measured points lie on a line of slope {slope:.2f}, the "
+                "bound, above them, on one of slope 0.50.",
+                column(lambda ax: curves(ax, series, **axes)),
+            )
+        },
     )
 
 
@@ -122,7 +107,7 @@ def power(x: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, f
     x : float64[n]
         Positive.
     values : float64[R, n]
-        Replicates, independent of one another, with positive means; a row may have one luck for all x.
+        Replicates, independent of one another, with positive means; a row may share random draws for all x.
 
     Returns
     -------
@@ -131,8 +116,9 @@ def power(x: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, f
 
     Examples
     --------
-    >>> power(np.array([1.0, 4.0, 16.0]), np.array([[3.0, 6.0, 12.0], [3.0, 6.0, 12.0]]))
-    (0.5, 0.5, 0.5)
+    >>> fit = power(np.array([1.0, 4.0, 16.0]), np.array([[3.0, 6.0, 12.0], [3.0, 6.0, 12.0]]))
+    >>> [round(end, 9) for end in fit]
+    [0.5, 0.5, 0.5]
     """
     estimate = _results.summarise(values)
     centred = np.log(x) - np.log(x).mean()
@@ -140,25 +126,3 @@ def power(x: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, f
     slope = float(weights @ np.log(estimate.mean))
     half = _results.Z95 * float(_results.summarise(values / estimate.mean @ weights).stderr)
     return slope, slope - half, slope + half
-
-
-def _growth_picture(
-    growth: Growth, estimate: _results.Estimate, bounds: Sequence[float], slope: float
-) -> Picture:
-    drawn = figures.figure(5.6, 4.0)
-    curves(
-        drawn.subplots(),
-        [
-            Curve("measured", growth.horizons, estimate.mean, estimate.ci_low, estimate.ci_high),
-            Curve("proven bound", growth.horizons, bounds, kind="bound"),
-        ],
-        horizontal="trials T (users)",
-        vertical="regret at T",
-        logarithmic="xy",
-    )
-    return Picture(
-        f"Kuhn poker, ε = {growth.epsilon:g}: regret at the horizon, with 95% intervals, and its bound",
-        f"Both axes are logarithmic. The measured points lie on a line of slope {slope:.2f}, the bound, "
-        "above them, on one of slope 0.50.",
-        drawn,
-    )

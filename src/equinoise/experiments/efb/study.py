@@ -1,0 +1,254 @@
+"""One game: regret of DP-EFB with its bound over trials and epsilon, and of other learners."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from equinoise import _results, efb, games
+from equinoise.experiments.registry import Experiment
+from equinoise.experiments.steps import Progress, Settings
+from equinoise.report import figures
+from equinoise.report.curves import Curve, column, curves
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Cell", "Study", "cells", "study"]
+
+_KIND = "A bound holds for the worst environment; an opponent who plays uniformly is far from it."
+_SHARPER = "The sharp tuning needs no logarithm of the horizon: it bounds the noise by its moments."
+
+
+@dataclass(frozen=True)
+class Study:
+    """One game, and how large its runs are.
+
+    Attributes
+    ----------
+    game : str
+        As :func:`equinoise.games.load` takes it; player 0 learns, the others play uniformly.
+    trials, replicates : int
+    sharp, paper, flat : tuple of float
+        Epsilons of DP-EFB with either tuning, and of the learner over whole strategies.
+    shown : float
+        The epsilon of the regret curves, one of `sharp`.
+    """
+
+    game: str
+    trials: int
+    replicates: int
+    sharp: tuple[float, ...]
+    paper: tuple[float, ...]
+    flat: tuple[float, ...]
+    shown: float
+
+
+class Cell(NamedTuple):
+    """One run of a study: a learner at an epsilon, with a tuning or none."""
+
+    learner: str
+    tuning: str
+    epsilon: float
+
+
+FREE = Cell("dp-efb", "sharp", math.inf)
+IXOMD = Cell("ixomd", "", math.inf)
+UNIFORM = Cell("uniform", "", math.inf)
+Runs = dict[Cell, efb.EfbRun]
+
+
+def cells(study: Study) -> list[Cell]:
+    """Return the runs of a study."""
+    private = (
+        ("dp-efb", "sharp", study.sharp),
+        ("dp-efb", "paper", study.paper),
+        ("flat-exp3", "sharp", study.flat),
+    )
+    made = [Cell(learner, tuning, epsilon) for learner, tuning, given in private for epsilon in given]
+    return [*made, FREE, IXOMD, UNIFORM]
+
+
+def study(
+    experiment: Experiment, study: Study, settings: Settings, executor: Executor | None, progress: Progress
+) -> Exhibit:
+    """Run one game's learners on the same random draws, and show regret against bound.
+
+    The baselines are IXOMD [1]_ and, over whole strategies, EXP3 on private losses [2]_; the bound is that
+    of [3]_.
+
+    References
+    ----------
+    .. [1] Kozuno, Ménard, Munos, Valko (2021), Learning in two-player zero-sum partially observable Markov
+       games with perfect recall, NeurIPS.
+    .. [2] Tossou, Dimitrakakis (2017), Achieving privacy in the adversarial multi-armed bandit, AAAI.
+    .. [3] Pasteris, Savani, Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
+       arXiv 2605.05266, Theorem 1.
+    """
+    tree, environment = games.load(study.game)
+    runs: Runs = {}
+    plan = cells(study)
+    for i, cell in enumerate(plan, 1):
+        runs[cell] = efb.simulate(
+            tree,
+            environment,
+            horizon=study.trials,
+            epsilon=cell.epsilon,
+            n_replicates=study.replicates,
+            seed=settings.seed,
+            tuning=cell.tuning or "sharp",
+            learner=cell.learner,
+            executor=executor,
+            resume=settings.kept(experiment.name, cell=tuple(cell), trials=study.trials),
+        )
+        progress(i / len(plan))
+    game = experiment.title.partition(":")[0]
+    return experiment.exhibit(
+        question=f"How much regret does a server have after {study.trials:,} users, when each report is "
+        "private?",
+        headline=_headline(study, runs),
+        text=_text(study, tree, environment, runs),
+        tables={
+            "regret": Table(
+                f"Regret after {study.trials:,} trials, mean of {study.replicates} replicates with its 95% "
+                "interval, and the bound that is proven for the mean",
+                _frame(runs),
+            ),
+            "theory": Table(
+                "What theory says and what came out; the published figures are bounds",
+                comparison(_claims(study, runs)),
+            ),
+        },
+        figures={
+            "curve": _curve_picture(game, study, runs),
+            "epsilons": _epsilon_picture(game, study, runs),
+        },
+    )
+
+
+def _final(run: efb.EfbRun) -> tuple[float, float, float]:
+    """Return the mean regret at the horizon and its 95% interval."""
+    estimate = _results.summarise(run.regret[:, -1])
+    return float(estimate.mean), float(estimate.ci_low), float(estimate.ci_high)
+
+
+def _frame(runs: Runs) -> pd.DataFrame:
+    """Return a row for each run: its learner, its regret with an interval, the bound, and their ratio."""
+    import pandas as pd
+
+    rows = []
+    for cell, run in runs.items():
+        mean, low, high = _final(run)
+        bound = run.regret_bound if cell != UNIFORM else math.nan
+        rows.append(
+            {
+                "learner": cell.learner,
+                "tuning": cell.tuning or None,
+                "epsilon": cell.epsilon,
+                "regret": mean,
+                "ci_low": low,
+                "ci_high": high,
+                "bound": bound,
+                "regret_to_bound": mean / bound,
+                "bound_informative_from_trial": bound**2 / int(run.trials[-1]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _claims(study: Study, runs: Runs) -> Iterator[Claim]:
+    """Yield the published bound with our regret, and with the bound of the sharp tuning."""
+    for epsilon in study.paper:
+        run = runs[Cell("dp-efb", "paper", epsilon)]
+        yield Claim(f"regret, tuning paper, epsilon {epsilon:g}", run.regret_bound, _final(run)[0], _KIND)
+    for epsilon in study.paper:
+        sharp, paper = (runs[Cell("dp-efb", rule, epsilon)].regret_bound for rule in ("sharp", "paper"))
+        yield Claim(f"bound, tuning sharp, epsilon {epsilon:g}", paper, sharp, _SHARPER)
+
+
+def _headline(study: Study, runs: Runs) -> str:
+    private = runs[Cell("dp-efb", "sharp", study.shown)]
+    mean, free, uniform = (_final(run)[0] for run in (private, runs[FREE], runs[UNIFORM]))
+    share = f"{mean / private.regret_bound:.0%} of its bound"
+    if private.regret_bound >= study.trials:
+        share = "the bound still exceeds the trivial regret of 1 per trial"
+    return (
+        f"At epsilon {study.shown:g} the regret is {mean:,.0f} ({share}); "
+        f"{free:,.0f} without privacy, {uniform:,.0f} for uniform play."
+    )
+
+
+def _text(study: Study, tree: games.GameTree, environment: games.Environment, runs: Runs) -> tuple[str, ...]:
+    best = environment.best_response()[0]
+    within = sum(_final(run)[0] <= run.regret_bound for cell, run in runs.items() if cell != UNIFORM)
+    return (
+        f"The first player of {study.game} learns against opponents who play uniformly: {tree.n_infosets:,} "
+        f"infosets, {tree.n_actions:,} actions, ln S = {tree.log_n_strategies:.1f}. The best strategy loses "
+        f"{best:.4f} per trial, uniform play {environment.expected_loss(tree.uniform_policy()):.4f}, on a "
+        "scale from 0 to 1.",
+        "All learners but flat-exp3 face the same random draws. The non-private baselines (epsilon infinite) "
+        "are the same learner and IXOMD (Kozuno and others, 2021); flat-exp3 (Tossou and Dimitrakakis, 2017) "
+        "is private and learns over whole strategies, which only a small game allows.",
+        f"In {within} of {len(runs) - 1} runs the mean regret is below the bound. Where a bound still "
+        "exceeds the trivial regret of 1 per trial, the last column says from which trial on it will not.",
+        "Why ours differs from what was published: the paper prints a bound and no experiment. " + _KIND,
+    )
+
+
+def _curve_picture(game: str, study: Study, runs: Runs) -> Picture:
+    """Draw regret over the trials at the shown epsilon, with intervals and bounds."""
+    epsilon = study.shown
+    chosen = {
+        f"tuning sharp, ε = {epsilon:g}": Cell("dp-efb", "sharp", epsilon),
+        f"tuning paper, ε = {epsilon:g}": Cell("dp-efb", "paper", epsilon),
+        "no privacy": FREE,
+        "uniform play": UNIFORM,
+    }
+    series = [(label, runs[cell]) for label, cell in chosen.items() if cell in runs]
+    said = "; ".join(f"{label} ends at {_final(run)[0]:,.0f}" for label, run in series)
+    return Picture(
+        f"{game}: cumulative regret over {study.trials:,} trials, with 95% intervals and proven bounds",
+        f"Both axes are logarithmic. {said}. Dotted lines with hollow points are the bounds.",
+        column(lambda ax: figures.regret_curve(ax, series), 4.8),
+    )
+
+
+def _epsilon_picture(game: str, study: Study, runs: Runs) -> Picture:
+    """Draw regret at the horizon over epsilon, with intervals and bounds."""
+    series: list[Curve] = []
+    for label, learner, tuning, epsilons in (
+        ("tuning sharp", "dp-efb", "sharp", study.sharp),
+        ("tuning paper", "dp-efb", "paper", study.paper),
+        ("flat-exp3", "flat-exp3", "sharp", study.flat),
+    ):
+        if epsilons:
+            series.extend(_over_epsilon(label, [runs[Cell(learner, tuning, e)] for e in epsilons]))
+    levels = {"no privacy": FREE, "ixomd, no privacy": IXOMD, "uniform play": UNIFORM}
+    series += [Curve(label, [0.0], [_final(runs[cell])[0]], kind="level") for label, cell in levels.items()]
+    axes = {"horizontal": "ε of a report", "vertical": f"regret after {study.trials:,} trials"}
+    measured = ((e, _final(runs[Cell("dp-efb", "sharp", e)])[0]) for e in study.sharp)
+    said = ", ".join(f"{mean:,.0f} at epsilon {epsilon:g}" for epsilon, mean in measured)
+    return Picture(
+        f"{game}: regret against epsilon, with 95% intervals and proven bounds",
+        f"Both axes are logarithmic. With the sharp tuning the regret is {said}; without privacy "
+        f"{_final(runs[FREE])[0]:,.0f}, for uniform play {_final(runs[UNIFORM])[0]:,.0f}. Dotted lines with "
+        "hollow points are bounds, where they are below 1 per trial.",
+        column(lambda ax: curves(ax, series, **axes, logarithmic="xy", ticks=study.sharp), 4.8),
+    )
+
+
+def _over_epsilon(label: str, runs: Sequence[efb.EfbRun]) -> list[Curve]:
+    """Return the measured curve of runs over their epsilons, and that of bounds below 1 per trial."""
+    x = [run.epsilon for run in runs]
+    mean, low, high = (np.array(column) for column in zip(*(_final(run) for run in runs), strict=True))
+    bounds = [run.regret_bound if run.regret_bound < run.trials[-1] else math.nan for run in runs]
+    made = [Curve(label, x, mean, low, high)]
+    if not np.isnan(bounds).all():
+        made.append(Curve(f"{label}: proven bound", x, bounds, kind="bound"))
+    return made
