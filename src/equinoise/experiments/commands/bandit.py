@@ -163,7 +163,7 @@ class Comparison:
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the tables, and the sentences."""
         runs = {name: _finite(made._asdict().items()) for name, made in self.summaries.items()}
-        parts = {"runs": runs, "arms": self.arms(), "notes": self.sentences}
+        parts: dict[str, Any] = {"runs": runs, "arms": self.arms(), "notes": self.sentences}
         made = common.document("bandit", self.parameters, self.seconds, **parts)
         made["parameters"] |= made["parameters"].pop("options")
         return made
