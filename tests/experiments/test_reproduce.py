@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from equinoise.experiments.efb.views import Study
 
 from equinoise import efb, games, inference
 from equinoise.experiments import plan as reproduce
@@ -38,7 +39,6 @@ from equinoise.experiments.efb import exhibits as reproduce_efb
 from equinoise.experiments.efb import growth as reproduce_efb_growth
 from equinoise.experiments.efb import views as reproduce_efb_views
 from equinoise.experiments.efb.growth import Growth
-from equinoise.experiments.efb.views import Study
 from equinoise.experiments.nvo import exhibits as reproduce_nvo
 from equinoise.experiments.nvo import exhibits_pairs as reproduce_nvo_pairs
 from equinoise.experiments.nvo import tables as nvo_tables

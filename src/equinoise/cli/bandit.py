@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, See
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from equinoise.bandits import Policy
     from equinoise.experiments.commands.bandit import Comparison
 
 __all__ = ["command"]
@@ -21,49 +22,44 @@ __all__ = ["command"]
 _MOST_ARMS = 25  # rows of the table of arms
 
 
-def _policies(_: typer.Context) -> Iterator[str]:
-    from equinoise.bandits import POLICIES
+def _registry(_: object = None) -> Mapping[str, Policy]:
+    from equinoise.bandits.policies.registry import POLICIES
 
-    yield from POLICIES
-
-
-def _choices(name: str) -> Callable[[typer.Context], tuple[str, ...]]:
-    """Return what completes an option of private-ucb."""
-
-    def choices(_: typer.Context) -> tuple[str, ...]:
-        from equinoise.bandits import POLICIES
-
-        return POLICIES["private-ucb"].options[name].choices
-
-    return choices
+    return POLICIES
 
 
 def _settings(context: typer.Context) -> Iterator[str]:
     """Yield what ``--option`` may begin with for the policy that was typed."""
-    from equinoise.bandits import POLICIES
-
-    for name, option in POLICIES[context.params["policy"]].options.items():
+    for name, option in _registry()[context.params["policy"]].options.items():
         yield from (f"{name}={choice}" for choice in option.choices or ("",))
 
 
 def late_help() -> dict[str, str]:
-    """Return what the help of options says from the registry, by the word that stands for it."""
-    from equinoise.bandits.policies.registry import POLICIES, groups
+    """Return what the help says from the registry, by the words in braces that stand for it."""
+    from equinoise.bandits.policies.registry import groups
 
-    words = {
-        "policies": " ".join(
-            f"{title}: {', '.join(row.name for row in rows)}." for title, rows in groups().items()
-        ).capitalize()
-    }
-    for name, option in POLICIES["private-ucb"].options.items():
-        words[name] = f"{' or '.join(option.choices)}: {option.summary}."
+    lists = [f"{title}: {', '.join(row.name for row in rows)}" for title, rows in groups().items()]
+    words = {"policies": "; ".join(lists), "others": ""}
+    for name, option in {n: o for row in _registry().values() for n, o in row.options.items()}.items():
+        owners = ", ".join(row.name for row in _registry().values() if name in row.options)
+        words[name] = f"{' or '.join(option.choices or ('yes', 'no'))}, {option.summary} ({owners})"
+        words["others"] += "" if name in ("width", "counter") else f" {name}={words[name]}."
     return words
+
+
+def _one_of(*names: str, more: str = "") -> Any:
+    return typer.Option(help=f"{' or '.join(names)}{more}.", autocompletion=completing(lambda _: names))
+
+
+def _registered(name: str) -> Any:
+    choices = completing(lambda _: _registry()["private-ucb"].options[name].choices)
+    return typer.Option(help=f"{{{name}}}.", autocompletion=choices)
 
 
 def command(
     context: typer.Context,
     policy: Annotated[
-        str, typer.Option(help="What chooses the arms. {policies}", autocompletion=completing(_policies))
+        str, typer.Option(help="What chooses the arms: {policies}.", autocompletion=completing(_registry))
     ] = "private-ucb",
     means: Annotated[
         str, typer.Option(metavar="M,M,...", help="True means of the arms, separated by commas.")
@@ -73,32 +69,19 @@ def command(
         float | None, typer.Option(help="Privacy of every reward; 0.1 by default where the policy needs one.")
     ] = None,
     replicates: Replicates = 1000,
-    width: Annotated[
-        str, typer.Option(help="{width}", autocompletion=completing(_choices("width")))
-    ] = "counter",
-    counter: Annotated[
-        str, typer.Option(help="{counter}", autocompletion=completing(_choices("counter")))
-    ] = "binary",
+    width: Annotated[str, _registered("width")] = "counter",
+    counter: Annotated[str, _registered("counter")] = "binary",
     option: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Another option of the policy, such as clip_sums=no of dp-klucb; may be repeated.",
+            help="Another option of the policy; may be repeated.{others}",
             autocompletion=completing(_settings),
         ),
     ] = None,
-    reward: Annotated[
-        str,
-        typer.Option(
-            help="bernoulli or gaussian.", autocompletion=completing(lambda _: ("bernoulli", "gaussian"))
-        ),
-    ] = "bernoulli",
+    reward: Annotated[str, _one_of("bernoulli", "gaussian")] = "bernoulli",
     ties: Annotated[
-        str | None,
-        typer.Option(
-            help="How ties are broken: first (lowest arm) or random; by default as the policy has it.",
-            autocompletion=completing(lambda _: ("first", "random")),
-        ),
+        str | None, _one_of("first", "random", more=" arm among equals; by default as the policy has it")
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -119,20 +102,8 @@ def command(
     words = {"n_replicates": "--replicates", "n_checkpoints": "--checkpoints"}
     with common.refusing(common.options(context, **words)):
         folder, threads = common.folder_and_threads(out, jobs)
-        parameters = bandit.Parameters(
-            policy=policy,
-            means=_means(means),
-            horizon=horizon,
-            epsilon=epsilon,
-            replicates=replicates,
-            width=width,
-            counter=counter,
-            reward=reward,
-            ties=ties,
-            seed=seed,
-            checkpoints=checkpoints,
-            options=bandit.parsed(policy, option or ()),
-        )
+        given = (horizon, epsilon, replicates, width, counter, reward, ties, seed, checkpoints)
+        parameters = bandit.Parameters(policy, _means(means), *given, bandit.parsed(policy, option or ()))
     with common.pool(threads) as executor:
         made = bandit.compare(parameters, executor=executor, progress=True)
     if not as_json:
@@ -170,7 +141,7 @@ def _show(made: Comparison) -> None:
 
 def _runs(made: Comparison, sign: str) -> Table:
     """Return a table with one line per run."""
-    heads = ("mean absolute\nbias", "by chance\nalone", "largest\nbias", "arms with\n0 inside", "\nregret")
+    heads = ("mean absolute\nbias", "chance\nalone", "largest\nbias", "arms with\n0 inside", "\nregret")
     table = common.table("\nrun", *heads)
     for name, row in made.summaries.items():
         table.add_row(

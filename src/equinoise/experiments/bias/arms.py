@@ -217,11 +217,6 @@ def experiment_2(
     -------
     BiasExperiment
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
-
     References
     ----------
     .. [1] S. Neel, A. Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,

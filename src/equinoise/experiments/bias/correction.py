@@ -78,11 +78,6 @@ def correction(
     -------
     Corrected
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
-
     References
     ----------
     .. [1] S. Neel, A. Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
@@ -135,8 +130,8 @@ def show(experiment: Experiment, made: Corrected) -> Exhibit:
         headline=f"Corrected tests reject at most {null['rejected'].max():.1%} of true nulls; of false ones "
         f"{power}{last['epsilon']:g}.",
         text=(
-            f"{_N_ARMS} equal Bernoulli arms, {made.size}; tested is whether the mean of the least pulled arm "
-            f"is 0.5. Plain UCB, for which no correction is known, rejects {plain:.1%} of true nulls.",
+            f"{_N_ARMS} equal Bernoulli arms, {made.size}; tested is whether the mean of the least pulled "
+            f"arm is 0.5. Plain UCB, for which no correction is known, rejects {plain:.1%} of true nulls.",
             "Corrections: tight, our bound on the max information of the actions, and dwork, the published "
             "one. Both become vacuous once epsilon times the root of the rounds passes about 3.",
             "Why ours differs from what was published: the paper proves the correction and tries it on "

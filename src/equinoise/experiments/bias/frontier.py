@@ -97,11 +97,6 @@ def frontier(
     -------
     Frontier
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
-
     Examples
     --------
     >>> made = frontier(0.02, policies=("ucb", "private-ucb"), epsilons=(1.0, 10.0), horizon=200)
@@ -140,8 +135,7 @@ def show(experiment: Experiment, made: Frontier) -> Exhibit:
         text=(
             f"Arms with means {', '.join(f'{mean:g}' for mean in made.means)}, {made.size}. In "
             f"{len(frame) - len(quiet)} of {len(frame)} cases the bias of all arms together is inconsistent "
-            "with zero at 5%. The column luck has the bias that the replicates would show by chance if no arm "
-            "had any.",
+            "with zero at 5%. The column luck has the bias that the replicates would show by chance alone.",
             "Why ours differs from what was published: the paper has no such figure. It shows bias alone, "
             "which a policy that learns nothing has least of.",
         ),

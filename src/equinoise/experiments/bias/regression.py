@@ -54,11 +54,6 @@ def experiment_3(
         By policy, and by what the estimate was divided by: its "standard error", as is right, or its
         "variance", as in the program that the authors published.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
-
     Notes
     -----
     The published program divides the estimate by V^-1[0, 0] in place of its root. An arm that n contexts in
@@ -102,8 +97,8 @@ def show(experiment: Experiment, made: PValues) -> Exhibit:
         headline=f"No: divided by its standard error the estimate is rejected in {right:.1%}; divided by "
         f"its variance, as in the published program, in {wrong:.0%}, and under uniform play in {level:.0%}.",
         text=(
-            f"5 arms in 5 dimensions, {made.size}; tested is whether the first coefficient of the most pulled "
-            "arm is 0, which is true.",
+            f"5 arms in 5 dimensions, {made.size}; tested is whether the first coefficient of the most "
+            "pulled arm is 0, which is true.",
             "Why ours differs from what was published: the statistic of the published program misses a "
             "square root. With it this setting is well calibrated under every policy.",
         ),

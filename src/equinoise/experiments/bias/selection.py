@@ -84,11 +84,6 @@ def selection(
     PValues
         By case.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
-
     Examples
     --------
     >>> made = selection(0.01, horizon=50)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,21 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Parameters", "compare", "parsed"]
 
-_NAMES = ("bias", "stderr", "ci_low", "ci_high")
+_ESTIMATE = ["bias", "stderr", "ci_low", "ci_high"]
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs that faced the same random draws.
-
-    Attributes
-    ----------
-    parameters : Parameters
-    runs : dict of str to BanditRun
-        By policy, the one that was asked for first.
-    seconds : float
-        How long they took.
-    """
+    """Runs that faced the same random draws, by policy, the one that was asked for first."""
 
     parameters: Parameters
     runs: dict[str, bandits.BanditRun]
@@ -77,47 +68,34 @@ class Comparison:
         """Bias and regret of every run."""
         return {name: summarise(run) for name, run in self.runs.items()}
 
-    @cached_property
-    def biases(self) -> dict[str, NDArray[np.float64]]:
-        """Bias, standard error and 95% interval of every arm, float64[K, 4]; NaN where it has none."""
-        made = {}
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per run and arm: run, arm, mean, bias, stderr, ci_low, ci_high, bound."""
+        import pandas as pd
+
+        means = np.array(self.parameters.means, dtype=np.float64)
+        parts = []
         for name, run in self.runs.items():
-            seen = [errors[~np.isnan(errors)] for errors in arm_errors(run).T]
-            nothing = (math.nan,) * len(_NAMES)
-            made[name] = np.array([_results.summarise(one) if one.size else nothing for one in seen])
-        return made
+            part = pd.DataFrame({"run": name, "arm": np.arange(len(means)), "mean": means})
+            part[_ESTIMATE] = [_interval(errors) for errors in arm_errors(run).T]
+            parts.append(part)
+        parts[0]["bound"] = np.nan if self.bound is None else self.bound
+        return pd.concat(parts, ignore_index=True)
 
     def arms(self) -> list[dict[str, Any]]:
-        """Return a dict for each arm: ``arm``, ``mean``, ``bound``, and for each run a dict of its bias.
+        """Return a dict per arm: ``arm``, ``mean``, ``bound``, and for each run a dict of its bias.
 
         None stands for no bound, for intervals of one replicate, and for the bias of an arm never pulled.
         """
-        bound = [None] * len(self.parameters.means) if self.bound is None else self.bound.tolist()
-        return [
-            {"arm": arm, "mean": float(mean), "bound": bound[arm]}
-            | {
-                name: _finite(zip(_NAMES, rows[arm].tolist(), strict=True))
-                for name, rows in self.biases.items()
-            }
-            for arm, mean in enumerate(self.parameters.means)
-        ]
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row a run and arm: run, arm, mean, bias, stderr, ci_low, ci_high, bound."""
-        import pandas as pd
-
-        n_arms = len(self.parameters.means)
-        first = {"arm": np.arange(n_arms), "mean": np.array(self.parameters.means, dtype=np.float64)}
-        parts = [
-            pd.DataFrame({"run": name, **first, **dict(zip(_NAMES, rows.T, strict=True))})
-            for name, rows in self.biases.items()
-        ]
-        bound = np.full(n_arms, np.nan) if self.bound is None else self.bound
-        parts[0]["bound"] = bound
-        return pd.concat(parts, ignore_index=True)
+        frame = self.to_frame()
+        first = frame[["arm", "mean", "bound"]][: len(self.parameters.means)]
+        table = [_finite(row) for row in first.to_dict("records")]
+        for name, part in frame.groupby("run", sort=False):
+            for row, bias in zip(table, part[_ESTIMATE].to_dict("records"), strict=True):
+                row[str(name)] = _finite(bias)
+        return table
 
     def regret_frame(self) -> pd.DataFrame:
-        """Return one row a run and checkpoint: run, trials, mean, stderr, ci_low, ci_high."""
+        """Return one row per run and checkpoint: run, trials, mean, stderr, ci_low, ci_high."""
         import pandas as pd
 
         parts = [
@@ -129,20 +107,23 @@ class Comparison:
     def exhibit(self) -> Exhibit:
         """Return what it shows: how it was made, tables, figures, and how to read them."""
         asked, plain = self.summaries[self.parameters.policy], self.summaries["ucb"]
+        headline = (
+            f"Mean absolute bias {asked.mean_absolute_bias:.4f} at a regret of {asked.regret:,.1f}; "
+            f"plain UCB: {plain.mean_absolute_bias:.4f} at {plain.regret:,.1f}."
+        )
         series = [(run.label, run) for run in self.runs.values()]
         found = points({(name, None): summary for name, summary in self.summaries.items()})
-        pictures = {
-            "bias": (
-                "Bias of each arm's mean reward",
-                lambda ax: figures.bandit_bias(ax, series, bound=self.bound),
-            ),
-            "frontier": ("Bias against regret", lambda ax: bandit_figures.frontier(ax, found)),
-            "regret": ("Cumulative regret", lambda ax: figures.regret_means(ax, series)),
+        plots = {
+            "bias": lambda ax: figures.bandit_bias(ax, series, bound=self.bound),
+            "frontier": lambda ax: bandit_figures.frontier(ax, found),
+            "regret": lambda ax: figures.regret_means(ax, series),
         }
-        headline = (
-            f"Mean absolute bias {asked.mean_absolute_bias:.4f} at a regret of {asked.regret:,.1f}; plain UCB: "
-            f"{plain.mean_absolute_bias:.4f} at {plain.regret:,.1f}."
-        )
+        tables = {"bias": self.to_frame(), "regret": self.regret_frame()}
+        captions = {
+            "bias": "Bias of each arm's mean reward, with 95% intervals",
+            "frontier": "Mean absolute bias against regret, with 95% intervals",
+            "regret": "Cumulative regret, with 95% intervals",
+        }
         return Exhibit(
             "bandit",
             SECTIONS["bias"],
@@ -150,19 +131,13 @@ class Comparison:
             "How biased are the means that a bandit gathers, and what does a smaller bias cost in regret?",
             headline,
             self.sentences,
-            {
-                "bias": Table("Bias of every arm, with its 95% interval", self.to_frame()),
-                "regret": Table("Mean regret at the checkpoints, with its 95% interval", self.regret_frame()),
-            },
-            {
-                stem: Picture(f"{caption}, with 95% intervals", headline, figures.drawn(plot))
-                for stem, (caption, plot) in pictures.items()
-            },
+            {stem: Table(captions[stem], frame) for stem, frame in tables.items()},
+            {stem: Picture(captions[stem], headline, figures.drawn(plot)) for stem, plot in plots.items()},
         )
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the tables, and the sentences."""
-        runs = {name: _finite(made._asdict().items()) for name, made in self.summaries.items()}
+        runs = {name: _finite(summary._asdict()) for name, summary in self.summaries.items()}
         parts: dict[str, Any] = {"runs": runs, "arms": self.arms(), "notes": self.sentences}
         made = common.document("bandit", self.parameters, self.seconds, **parts)
         made["parameters"] |= made["parameters"].pop("options")
@@ -180,10 +155,8 @@ def compare(
     Parameters
     ----------
     parameters : Parameters
-    executor : concurrent.futures.Executor, optional
-        Where replicates run; threads of this process by default.
-    progress : bool
-        Show a bar for each run on stderr where that is a terminal.
+    executor, progress
+        See :class:`~equinoise.experiments.bias.common.Running`.
 
     Returns
     -------
@@ -197,12 +170,9 @@ def compare(
     """
     begun = time.perf_counter()
     names = ("means", "horizon", "epsilon", "reward", "width", "counter", "ties")
-    common_to_all = {name: getattr(parameters, name) for name in names}
-    common_to_all["n_checkpoints"] = parameters.checkpoints
-    jobs: dict[str, Mapping[str, Any]] = {
-        name: {"policy": name, **common_to_all} for name in parameters.policies
-    }
-    jobs[parameters.policy] = {**jobs[parameters.policy], **parameters.options}
+    same = {name: getattr(parameters, name) for name in names} | {"n_checkpoints": parameters.checkpoints}
+    jobs = {name: {"policy": name, **same} for name in parameters.policies}
+    jobs[parameters.policy].update(parameters.options)
     running = Running(seed=parameters.seed, executor=executor, progress=progress)
     runs = gather(bandits.simulate, jobs, parameters.replicates, running)
     return Comparison(parameters, runs, time.perf_counter() - begun)
@@ -225,5 +195,11 @@ def parsed(name: str, settings: Iterable[str]) -> dict[str, Any]:
     return made
 
 
-def _finite(values: Any) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values}
+def _interval(errors: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return mean, standard error and 95% interval of one arm's errors, NaN for what is unknown."""
+    seen = errors[~np.isnan(errors)]
+    return tuple(map(float, _results.summarise(seen))) if seen.size else (math.nan,) * len(_ESTIMATE)
+
+
+def _finite(values: dict[Any, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise.bandits.policies.registry import MAX_HORIZON, policy
 
 __all__ = ["CONTROLS", "EPSILON", "Parameters"]
@@ -59,19 +57,14 @@ class Parameters:
         _checks.integer("horizon", self.horizon, n_arms, MAX_HORIZON)
         if self.epsilon is None and spec.needs_epsilon:
             object.__setattr__(self, "epsilon", EPSILON)
-        policy("width-only").checked_epsilon(
-            EPSILON if self.epsilon is None else self.epsilon
-        )  # of the controls
+        if self.epsilon is not None:
+            policy(CONTROLS[0]).checked_epsilon(self.epsilon)
         for name, least in (("replicates", 1), ("checkpoints", 1), ("seed", 0)):
             _checks.integer(name, getattr(self, name), least)
         if self.ties is not None:
             _checks.choice("ties", self.ties, ("first", "random"))
-        needed = 8 * self.replicates * len(self.policies) * (2 * n_arms + min(self.checkpoints, self.horizon))
-        if needed > _memory():
-            raise ValueError(
-                f"replicates must be as many as fit into memory, got {self.replicates}, whose results take "
-                f"{needed / 1e9:.3g} GB"
-            )
+        kept = 2 * n_arms + min(self.checkpoints, self.horizon)
+        _results.check_memory(self.replicates, len(self.policies) * kept)
 
     @property
     def bounded(self) -> bool:
@@ -83,11 +76,3 @@ class Parameters:
         """What is run: the policy, plain UCB, uniform play and, where there is an epsilon, the controls."""
         others = ("ucb", "uniform", *(CONTROLS if self.epsilon is not None else ()))
         return tuple(dict.fromkeys((self.policy, *others)))
-
-
-def _memory() -> float:
-    """Return the bytes of this machine's memory, infinite where it does not tell."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
