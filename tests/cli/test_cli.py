@@ -90,7 +90,7 @@ def test_efb_prints_a_table_and_writes_three_files(capsys, tmp_path):
     assert err == ""
     rows = re.findall(r"^ +(\d+) +\d+ ± \d+ +\d+ +\d+ ± \d+ +\d+ +\d+ ± \d+ *$", out, re.MULTILINE)
     assert rows == [str(10 * i) for i in range(1, 11)]
-    assert re.search(r"proven for 100 trials, \d+, is above one a trial: it says nothing yet", out)
+    assert re.search(r"proven for 100 trials, \d+, still exceeds the trivial regret of 1 per trial\.", out)
     assert names(tmp_path / "here/deep") == ["regret.csv", "regret.png", "run.json"]
     document = json.loads((tmp_path / "here/deep/run.json").read_text())
     assert document["parameters"]["trials"] == 100

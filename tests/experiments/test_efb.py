@@ -1,4 +1,4 @@
-"""The comparison of learners on one game: the same luck, the same bits, and files that say how."""
+"""The comparison of learners on one game: the same random draws, the same bits, and files that say how."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def made():
 
 def test_each_run_is_what_simulate_gives(made):
     for run, options in (
-        (made.private, {"epsilon": 2.0}),
-        (made.noiseless, {"epsilon": math.inf}),
-        (made.uniform, {"epsilon": math.inf, "learner": "uniform"}),
+        (made.runs["private"], {"epsilon": 2.0}),
+        (made.runs["no privacy"], {"epsilon": math.inf}),
+        (made.runs["uniform"], {"epsilon": math.inf, "learner": "uniform"}),
     ):
         alone = efb.simulate(
             made.tree, made.environment, horizon=300, n_replicates=4, seed=5, n_checkpoints=30, **options
@@ -36,17 +36,17 @@ def test_each_run_is_what_simulate_gives(made):
 def test_threads_do_not_change_the_bits(made):
     with ThreadPoolExecutor(3) as pool:
         again = compare(made.tree, made.environment, made.parameters, executor=pool)
-    np.testing.assert_array_equal(again.private.regret, made.private.regret)
+    np.testing.assert_array_equal(again.runs["private"].regret, made.runs["private"].regret)
 
 
 def test_rows_are_the_regret_at_about_ten_checkpoints(made):
     rows = made.rows()
     assert [row["trials"] for row in rows] == [30 * i for i in range(1, 11)]
-    last, regret = rows[-1], made.private.regret[:, -1]
+    last, regret = rows[-1], made.runs["private"].regret[:, -1]
     assert last["private"]["mean"] == pytest.approx(regret.mean())
     half = 1.96 * regret.std(ddof=1) / 2
     assert last["private"]["ci_high"] - last["private"]["mean"] == pytest.approx(half)
-    assert last["private"]["bound"] == pytest.approx(min(made.private.regret_bound, 300))
+    assert last["private"]["bound"] == pytest.approx(min(made.runs["private"].regret_bound, 300))
     assert last["uniform"]["bound"] == 300
     assert len(made.rows(7)) == 7
     assert made.rows(7)[-1] == last
@@ -61,7 +61,7 @@ def test_files_agree_with_the_runs(made):
     assert list(table[0]) == ["learner", "trials", "mean", "stderr", "ci_low", "ci_high", "bound"]
     assert [row["learner"] for row in table] == ["private"] * 30 + ["no privacy"] * 30 + ["uniform"] * 30
     np.testing.assert_allclose(
-        [float(row["mean"]) for row in table[30:60]], made.noiseless.regret.mean(axis=0), rtol=1e-12
+        [float(row["mean"]) for row in table[30:60]], made.runs["no privacy"].regret.mean(axis=0), rtol=1e-12
     )
     document = json.loads(files["run.json"])
     assert document["parameters"]["epsilon"] == 2.0
