@@ -7,7 +7,6 @@ from typing import Any
 
 from equinoise import _files, _results
 from equinoise.games import Environment, GameTree
-from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, csv_bytes
 
 __all__ = ["document", "files", "sizes"]
@@ -40,7 +39,7 @@ def files(exhibit: Exhibit, document: Any) -> dict[str, bytes]:
     """Return an exhibit's tables as ``STEM.csv``, its figures as ``STEM.png``, and ``run.json``, as bytes."""
     return {
         **{f"{stem}.csv": csv_bytes(table.frame) for stem, table in exhibit.tables.items()},
-        **{f"{stem}.png": figures.png(picture.figure) for stem, picture in exhibit.figures.items()},
+        **{f"{stem}.png": picture.png() for stem, picture in exhibit.figures.items()},
         "run.json": _files.json_bytes(document),
     }
 
