@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from equinoise.report import figures, html
-from equinoise.report.curves import Curve, curves, legend_below, ticks_at
+from equinoise.report.curves import Curve, curves, legend_below
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.html import page
 
@@ -428,8 +428,8 @@ def test_a_short_logarithmic_axis_has_more_than_one_tick():
 
 def test_ticks_stand_where_the_points_are():
     ax = figures.figure().subplots()
-    curves(ax, [Curve("a", [0.5, 8.0], [1.0, 2.0])], horizontal="", vertical="", logarithmic="x")
-    ticks_at(ax, (0.5, 8.0))
+    curve = Curve("a", [0.5, 8.0], [1.0, 2.0])
+    curves(ax, [curve], horizontal="", vertical="", logarithmic="x", ticks=(0.5, 8.0))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0.5", "8"]
     assert not len(ax.get_xticks(minor=True))
 
