@@ -22,12 +22,12 @@ from equinoise.bandits.policies import widths
 from equinoise.bandits.policies.ucb import confidence_at, confidence_table
 
 COMPILED = not numba.config.DISABLE_JIT
-OPEN = ("ucb", "ucb1", "greedy", "uniform")
-NOISED = ("private-ucb", "width-only", "noise-only")
+LOCKSTEP = [name for name, row in POLICIES.items() if row.tabulated]
+NOISED = [name for name in LOCKSTEP if POLICIES[name].needs_epsilon]
 N_INSTANCES = 200 if COMPILED else 8
 SEED = 41
 WORD = np.uint64(0)
-policies = pytest.mark.parametrize("name", OPEN + NOISED)
+policies = pytest.mark.parametrize("name", LOCKSTEP)
 
 
 def an_instance(name, number):
@@ -276,7 +276,7 @@ def test_without_privacy_private_ucb_is_ucb():
         assert (private.state.pulls == open_.state.pulls).all()
 
 
-@pytest.mark.parametrize("name", [*OPEN, *NOISED])
+@pytest.mark.parametrize("name", LOCKSTEP)
 @pytest.mark.parametrize("n_arms", [1, 3, 4, 5, 8, 9])
 def test_arms_never_pulled_come_first_and_ties_go_to_the_first(name, n_arms):
     """With rewards of nothing and no noise all arms stay alike: they are played in turn."""

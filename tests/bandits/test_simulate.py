@@ -6,7 +6,6 @@ but for a few seeds in a million.
 
 from __future__ import annotations
 
-import itertools
 import math
 import multiprocessing
 import os
@@ -51,7 +50,7 @@ def assert_same(one, two, rows=slice(None)):
 # ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != "lazy-dp-ts"])
+@every_policy
 @pytest.mark.parametrize("reward", ["bernoulli", "gaussian"])
 def test_a_run_is_the_twins_rounds(name, reward):
     """Pulls, sums and regret at every checkpoint, from the twin's arms on the same tape."""
@@ -62,7 +61,8 @@ def test_a_run_is_the_twins_rounds(name, reward):
     for r in range(3):
         sigma = 0.3 if reward == "gaussian" else None
         table, noise, ties = naive_bandits.tape(3, r, HORIZON, MEANS, sigma=sigma)
-        twin = naive_bandits.make(name, 4, HORIZON, epsilon_of(name, 5.0), ties=run.ties, **extra)
+        own = naive_bandits.own_words(3, r)
+        twin = naive_bandits.make(name, 4, HORIZON, epsilon_of(name, 5.0), ties=run.ties, own=own, **extra)
         arms = np.array(naive_bandits.play(twin, table, noise, ties))
         assert run.pulls[r].tolist() == np.bincount(arms, minlength=4).tolist()
         sums = np.bincount(arms, np.array(table)[np.arange(HORIZON), arms], minlength=4)
@@ -242,7 +242,7 @@ def test_reference_regret(order):
     assert own[1.0] < 0.15 * wide.regret.mean() and wide.regret.mean() < 25000
 
 
-@pytest.mark.parametrize("name", ["private-ucb", "dp-klucb", "adap-ucb", "lazy-dp-ts", "dp-se"])
+@pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if policy.private])
 def test_bias_of_private_policies_is_within_their_bound(name):
     """Theorem 1: |E mean - mu| <= (e^epsilon - 1) mu, here 0.105 mu; five standard errors beside it."""
     n, horizon = (4000, 200) if COMPILED else (30, 30)
@@ -487,9 +487,9 @@ def test_the_registry():
         assert policy.needs_epsilon or not (policy.private or policy.needs_noise)
         for function in ("make_state", "choose", "update", "advance", "play"):
             assert callable(getattr(policy.kernels, function))
-    order = ["ucb", "ucb1", "private-ucb", "dp-klucb", "dp-se", "adap-ucb", "lazy-dp-ts", "uniform", "greedy"]
-    assert [*POLICIES] == [*order, "width-only", "noise-only"]
-    assert list(itertools.islice(POLICIES, 2)) == ["ucb", "ucb1"]
+        assert policy.needs_noise or not policy.private
+    names = ["ucb", "ucb1", "private-ucb", "dp-klucb", "dp-se", "adap-ucb", "lazy-dp-ts", "uniform", "greedy"]
+    assert {*names, "width-only", "noise-only"} <= POLICIES.keys() == naive_bandits.TWINS.keys()
     assert runs.BanditRun is BanditRun
 
 

@@ -138,16 +138,17 @@ def test_entries_that_are_not_asked_for_do_not_matter(policy):
         assert interact(policy, other, form=form, **common).arms.tolist() == asked.arms.tolist()
 
 
-@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "lazy-dp-ts"])
+@policies
 def test_interact_plays_the_plain_policy(policy):
     table, noise, ties = naive_bandits.tape(6, 2, 150, MEANS)
-    plain = naive_bandits.make(policy, 4, 150, 2.0, ties=POLICIES[policy].ties)
+    own = naive_bandits.own_words(6, 2)
+    plain = naive_bandits.make(policy, 4, 150, 2.0, ties=POLICIES[policy].ties, own=own)
     expected = naive_bandits.play(plain, table, noise, ties)
     shown = interact(policy, table, epsilon=epsilon_of(policy, 2.0), seed=6, replicate=2)
     assert shown.arms.tolist() == expected
 
 
-def test_long_tableaus_draw_tape_again():
+def test_long_tableaus_draw_noise_again():
     """Past the chunk of rounds whose noise is drawn at once."""
     table = tableau(MEANS, 700, seed=1)
     run = simulate("private-ucb", MEANS, horizon=700, epsilon=2.0, seed=1, ties="random")

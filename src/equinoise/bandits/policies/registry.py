@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 from equinoise import _checks
 from equinoise._options import Option, checked
 
-__all__ = ["MAX_HORIZON", "POLICIES", "Entry", "Live", "Policy", "check_bounds", "groups", "policy"]
+__all__ = [
+    "MAX_HORIZON",
+    "POLICIES",
+    "Entry",
+    "Live",
+    "Policy",
+    "check_bounds",
+    "groups",
+    "live_names",
+    "policy",
+]
 
 MAX_HORIZON = 2**48  # counts stay exact in float64
 LARGEST = 1e100  # of a reward: squares of sums stay finite
@@ -356,3 +366,9 @@ def groups() -> dict[str, tuple[Policy, ...]]:
         "plain": tuple(row for row in rows if not row.needs_epsilon),
         "controls": tuple(row for row in rows if row.needs_epsilon and not row.private),
     }
+
+
+def live_names() -> tuple[str, ...]:
+    """Return the names of all live classes, and of what they share."""
+    made = [row.live.name for row in POLICIES.values() if row.live is not None]
+    return ("Bandit", "PrivateBandit", "Ticket", *made)
