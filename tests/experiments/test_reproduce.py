@@ -18,7 +18,6 @@ from equinoise.experiments.efb.views import Study
 
 from equinoise import efb, games, inference
 from equinoise.experiments import plan as reproduce
-from equinoise.experiments import steps as reproduce_steps
 from equinoise.experiments.bias import arms, exhibits, regression
 from equinoise.experiments.bias import correction as corrections
 from equinoise.experiments.bias import frontier as frontiers

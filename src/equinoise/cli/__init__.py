@@ -28,8 +28,8 @@ class _Command(typer.core.TyperCommand):
         """Write the help; a module's ``late_help()`` says what stands for words in braces."""
         module = sys.modules[getattr(self.callback, "__module__", __name__)]
         for word, text in getattr(module, "late_help", dict)().items():
-            for parameter in self.params:
-                parameter.help = (getattr(parameter, "help", None) or "").replace(f"{{{word}}}", text)
+            for parameter in (one for one in self.params if isinstance(one, typer.core.TyperOption)):
+                parameter.help = (parameter.help or "").replace(f"{{{word}}}", text)
         super().format_help(ctx, formatter)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:

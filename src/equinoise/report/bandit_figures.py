@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from equinoise.report.figures import STYLES, finish, new_axes, repeated
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FrontierPoint", "frontier", "p_value_histogram"]
+__all__ = ["frontier", "p_value_histogram"]
 
 # One per policy, so that colour is never all that tells two apart.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
@@ -27,44 +27,35 @@ _DISTANCES = (5.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 Floats = NDArray[np.float64]
 
 
-class FrontierPoint(NamedTuple):
-    """One policy at one epsilon.
+class _Point(Protocol):
+    """Bias and regret of one policy at one epsilon; `clear` is whether the bias is inconsistent with zero."""
 
-    Attributes
-    ----------
-    group : str
-        Name of the policy; points of one group share a colour, a marker and a line.
-    label : str
-        What stands beside the point; its epsilon, say.
-    regret, regret_stderr : float
-    bias, bias_stderr : float
-        Mean absolute bias over the arms.
-    clear : bool
-        Whether the bias is inconsistent with zero; a point that is not is hollow.
-    """
-
-    group: str
-    label: str
-    regret: float
-    regret_stderr: float
-    bias: float
-    bias_stderr: float
-    clear: bool
+    @property
+    def mean_absolute_bias(self) -> float: ...
+    @property
+    def stderr(self) -> float: ...
+    @property
+    def clear(self) -> bool: ...
+    @property
+    def regret(self) -> float: ...
+    @property
+    def regret_stderr(self) -> float: ...
 
 
-def frontier(ax: Axes | None, points: Iterable[FrontierPoint]) -> Axes:
-    """Draw what a smaller bias costs: mean absolute bias against regret, every point with its label.
+def frontier(ax: Axes | None, points: Mapping[tuple[str, float | None], _Point]) -> Axes:
+    """Draw what a smaller bias costs: mean absolute bias against regret, by policy and epsilon.
 
-    Points of a group are joined in the given order. An axis is logarithmic where its values are positive and
-    differ by a factor of three or more. Bars are 95% intervals.
+    Points of a policy share a colour, a marker and a line, and are labelled with their epsilon; None stands
+    for none, and the label is the policy. An axis is logarithmic where its values are positive and differ by
+    a factor of three or more. Bars are 95% intervals; points whose bias is not clear are hollow.
     """
     ax = new_axes(ax)
-    groups: dict[str, list[FrontierPoint]] = {}
-    for point in points:
-        groups.setdefault(point.group, []).append(point)
-    shown = [point for group in groups.values() for point in group]
+    groups: dict[str, dict[str, _Point]] = {}
+    for (name, epsilon), point in points.items():
+        groups.setdefault(name, {})[name if epsilon is None else f"{epsilon:g}"] = point
+    shown = [point for group in groups.values() for point in group.values()]
     ax.set_xscale(_scale([point.regret for point in shown]))
-    ax.set_yscale(_scale([point.bias for point in shown]))
+    ax.set_yscale(_scale([point.mean_absolute_bias for point in shown]))
     for i, (name, group) in enumerate(groups.items()):
         color = STYLES[i % len(STYLES)].color
         marks: dict[str, Any] = {
@@ -73,15 +64,15 @@ def frontier(ax: Axes | None, points: Iterable[FrontierPoint]) -> Axes:
             "linestyle": "none",
             "markersize": 5.5,
         }
-        x, y = np.array([(p.regret, p.bias) for p in group]).T
+        x, y = _places(group.values())
         if len(group) > 1:
             ax.plot(x, y, color=color, linewidth=0.8, alpha=0.6)
-        left, right, down, up = _bars(ax, group)
+        left, right, down, up = _bars(ax, group.values())
         bars = [y - down, up - y], [x - left, right - x]
         ax.errorbar(x, y, *bars, fmt="none", ecolor=color, elinewidth=0.9, capsize=1.5)
         ax.plot([], [], label=name, **marks)
         for clear, face in ((True, color), (False, "white")):
-            kept = [p.clear is clear for p in group]
+            kept = [point.clear is clear for point in group.values()]
             if any(kept):
                 ax.plot(x[kept], y[kept], markerfacecolor=face, **marks)
     hollow: dict[str, Any] = {"color": "0.4", "markersize": 5.5, "markerfacecolor": "white"}
@@ -95,7 +86,7 @@ def frontier(ax: Axes | None, points: Iterable[FrontierPoint]) -> Axes:
     ax.grid(True, which="major", color="0.88", linewidth=0.6)
     ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     if shown:
-        _place_labels(ax, shown)
+        _place_labels(ax, [label for group in groups.values() for label in group], shown)
     return ax
 
 
@@ -103,23 +94,27 @@ def _scale(values: Sequence[float]) -> str:
     return "log" if values and 0.0 < 3.0 * min(values) <= max(values) else "linear"
 
 
-def _bars(ax: Axes, points: list[FrontierPoint]) -> Floats:
+def _places(points: Collection[_Point]) -> Floats:
+    return np.array([(point.regret, point.mean_absolute_bias) for point in points]).T
+
+
+def _bars(ax: Axes, points: Collection[_Point]) -> Floats:
     """Return the ends of the intervals, left, right, down and up, float64[4, N]; the points where unknown."""
-    x, dx, y, dy = np.array([(p.regret, p.regret_stderr, p.bias, p.bias_stderr) for p in points]).T
-    dx, dy = Z95 * np.nan_to_num(dx), Z95 * np.nan_to_num(dy)
+    x, y = _places(points)
+    dx, dy = Z95 * np.nan_to_num([(point.regret_stderr, point.stderr) for point in points]).T
     # what reaches below zero would leave a logarithmic axis
     left = np.maximum(x - dx, 0.1 * x) if ax.get_xscale() == "log" else x - dx
     down = np.maximum(y - dy, 0.1 * y) if ax.get_yscale() == "log" else y - dy
     return np.array([left, x + dx, down, y + dy])
 
 
-def _place_labels(ax: Axes, points: list[FrontierPoint]) -> None:
+def _place_labels(ax: Axes, labels: Sequence[str], points: Sequence[_Point]) -> None:
     """Write each label near its point, where it covers no point and no other label if that can be."""
     drawn: Any = ax.get_figure(root=True)
     drawn.draw_without_rendering()  # settles the layout, and with it where a point is on the page
     to_pixels, pixels_a_point = ax.transData.transform, drawn.dpi / 72.0
     left, right, down, up = _bars(ax, points)
-    x, y = np.array([(p.regret, p.bias) for p in points]).T
+    x, y = _places(points)
     at = to_pixels(np.column_stack([x, y]))
     taken = np.column_stack([at - 3.5 * pixels_a_point, at + 3.5 * pixels_a_point])
     low = np.column_stack([np.append(left, x), np.append(y, down)])
@@ -128,9 +123,8 @@ def _place_labels(ax: Axes, points: list[FrontierPoint]) -> None:
     away = np.repeat(_DISTANCES, len(_DIRECTIONS))[:, None]
     nudges = away * np.tile(_DIRECTIONS * (1.0, 0.8), (len(_DISTANCES), 1))
     sides = np.tile(_DIRECTIONS - 1.0, (len(_DISTANCES), 1)) / 2.0
-    for point, own in zip(points, at, strict=True):
-        place: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "va": "bottom"}
-        text = ax.annotate(point.label, (point.regret, point.bias), (0, 0), **place)
+    for label, place, own in zip(labels, zip(x, y, strict=True), at, strict=True):
+        text = ax.annotate(label, place, (0, 0), textcoords="offset points", fontsize=7, va="bottom")
         size = text.get_window_extent().size
         offsets = nudges + sides * size / pixels_a_point  # of the lower left corner, the best place first
         corner = own + offsets * pixels_a_point

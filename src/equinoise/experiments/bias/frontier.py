@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
@@ -14,14 +14,13 @@ from equinoise.experiments.bias.common import Result, Running, drawn, gather, na
 from equinoise.experiments.bias.summary import Summary, summarise
 from equinoise.experiments.registry import Experiment
 from equinoise.report import bandit_figures
-from equinoise.report.bandit_figures import FrontierPoint
 from equinoise.report.exhibit import Exhibit, Picture, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Frontier", "frontier", "points", "show"]
+__all__ = ["Frontier", "frontier", "show"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,23 +50,7 @@ class Frontier(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw bias against regret, every point labelled, with 95% intervals; return the Axes."""
-        return bandit_figures.frontier(ax, points(self.summaries))
-
-
-def points(summaries: Mapping[tuple[str, float | None], Summary]) -> list[FrontierPoint]:
-    """Return what the figure draws; a point is labelled with its epsilon, or its policy where it has none."""
-    return [
-        FrontierPoint(
-            name,
-            name if epsilon is None else f"{epsilon:g}",
-            made.regret,
-            made.regret_stderr,
-            made.mean_absolute_bias,
-            made.stderr,
-            made.clear,
-        )
-        for (name, epsilon), made in summaries.items()
-    ]
+        return bandit_figures.frontier(ax, self.summaries)
 
 
 def frontier(

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from equinoise import _results, bandits, inference
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import Running, gather
-from equinoise.experiments.bias.frontier import points
 from equinoise.experiments.bias.summary import Summary, arm_errors, summarise
 from equinoise.experiments.commands import bandit_words, common
 from equinoise.experiments.commands.bandit_parameters import Parameters
@@ -112,7 +111,7 @@ class Comparison:
             f"plain UCB: {plain.mean_absolute_bias:.4f} at {plain.regret:,.1f}."
         )
         series = [(run.label, run) for run in self.runs.values()]
-        found = points({(name, None): summary for name, summary in self.summaries.items()})
+        found: dict[tuple[str, float | None], Summary] = {(n, None): s for n, s in self.summaries.items()}
         plots = {
             "bias": lambda ax: figures.bandit_bias(ax, series, bound=self.bound),
             "frontier": lambda ax: bandit_figures.frontier(ax, found),
