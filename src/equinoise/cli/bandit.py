@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, completing
+from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, completing, one_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,10 +47,6 @@ def late_help() -> dict[str, str]:
     return words
 
 
-def _one_of(*names: str, more: str = "") -> Any:
-    return typer.Option(help=f"{' or '.join(names)}{more}.", autocompletion=completing(lambda _: names))
-
-
 def _registered(name: str) -> Any:
     choices = completing(lambda _: _registry()["private-ucb"].options[name].choices)
     return typer.Option(help=f"{{{name}}}.", autocompletion=choices)
@@ -79,9 +75,9 @@ def command(
             autocompletion=completing(_settings),
         ),
     ] = None,
-    reward: Annotated[str, _one_of("bernoulli", "gaussian")] = "bernoulli",
+    reward: Annotated[str, one_of("bernoulli", "gaussian")] = "bernoulli",
     ties: Annotated[
-        str | None, _one_of("first", "random", more=" arm among equals; by default as the policy has it")
+        str | None, one_of("first", "random", more=" arm among equals; by default as the policy has it")
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -102,8 +98,8 @@ def command(
     words = {"n_replicates": "--replicates", "n_checkpoints": "--checkpoints"}
     with common.refusing(common.options(context, **words)):
         folder, threads = common.folder_and_threads(out, jobs)
-        given = (horizon, epsilon, replicates, width, counter, reward, ties, seed, checkpoints)
-        parameters = bandit.Parameters(policy, _means(means), *given, bandit.parsed(policy, option or ()))
+        changed = {"means": _means(means), "options": bandit.parsed(policy, option or ())}
+        parameters = common.taken(context, bandit.Parameters, **changed)
     with common.pool(threads) as executor:
         made = bandit.compare(parameters, executor=executor, progress=True)
     if not as_json:
