@@ -15,7 +15,16 @@ from equinoise._jit import njit
 from equinoise._random import integer
 from equinoise.bandits.rewards import BERNOULLI, Tape, reward_of
 
-__all__ = ["Batches", "advance_batches", "best", "gather", "make_batches", "never_pulled", "pull"]
+__all__ = [
+    "Batches",
+    "advance_batches",
+    "best",
+    "fresh_batches",
+    "gather",
+    "make_batches",
+    "never_pulled",
+    "pull",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,22 +54,19 @@ class Batches(NamedTuple):
     clip: int
 
 
-def make_batches(n_arms: int, lanes: int, epsilon: float, *, clip: bool = False) -> Batches:
-    """Return the state before the first round; every arm's first batch is one pull."""
+def fresh_batches(n_arms: int, lanes: int) -> dict[str, Any]:
+    """Return the arrays of a state of batches before the first round; every arm's first batch is one pull."""
     shape = n_arms, lanes
-    return Batches(
-        pulls=np.zeros(shape, dtype=np.int64),
-        reward_sum=np.zeros(shape),
-        batch_sum=np.zeros(shape),
-        left=np.ones(shape, dtype=np.int64),
-        length=np.ones(shape, dtype=np.int64),
-        private_sum=np.zeros(shape),
-        private_n=np.zeros(shape, dtype=np.int64),
-        current=np.full(lanes, -1, dtype=np.int64),
-        score=np.zeros(shape),
-        epsilon=float(epsilon),
-        clip=int(clip),
-    )
+    sums = {name: np.zeros(shape) for name in ("reward_sum", "batch_sum", "private_sum", "score")}
+    counts = {name: np.zeros(shape, dtype=np.int64) for name in ("pulls", "private_n")}
+    return sums | counts | {name: np.ones(shape, dtype=np.int64) for name in ("left", "length")}
+
+
+def make_batches(n_arms: int, lanes: int, epsilon: float, *, clip: bool = False) -> Batches:
+    """Return the state before the first round of a policy that finishes one batch before the next."""
+    current = np.full(lanes, -1, dtype=np.int64)
+    fresh = fresh_batches(n_arms, lanes)
+    return Batches(**fresh, current=current, epsilon=float(epsilon), clip=int(clip))
 
 
 @njit

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._random import next_word, uniform
-from equinoise.bandits.policies.batches import best, never_pulled, pull
+from equinoise.bandits.policies.batches import best, fresh_batches, never_pulled, pull
 from equinoise.bandits.rewards import Run, Tape, advance_rounds, own_words, play_rounds
 
 __all__ = ["Thompson", "advance", "choose", "draw_beta", "make_state", "play", "update"]
@@ -65,16 +65,8 @@ def make_state(
     n_arms: int, lanes: int, horizon: int | None, epsilon: float, key: NDArray[np.uint64], first: int
 ) -> Thompson:
     """Return the state of the replicates first..first+lanes-1 before the first round; horizon is not used."""
-    shape = n_arms, lanes
     return Thompson(
-        pulls=np.zeros(shape, dtype=np.int64),
-        reward_sum=np.zeros(shape),
-        batch_sum=np.zeros(shape),
-        left=np.ones(shape, dtype=np.int64),
-        length=np.ones(shape, dtype=np.int64),
-        private_sum=np.zeros(shape),
-        private_n=np.zeros(shape, dtype=np.int64),
-        score=np.zeros(shape),
+        **fresh_batches(n_arms, lanes),
         key=np.array(key, dtype=np.uint64),
         replicate=np.arange(first, first + lanes, dtype=np.uint64),
         epsilon=float(epsilon),

@@ -23,8 +23,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise._random import integer
-from equinoise.bandits.policies.ucb import AT_ONCE, UCB, Floats, Ints, better, confidence_at, confidence_table
+from equinoise.bandits.policies.ucb import (
+    AT_ONCE,
+    UCB,
+    Floats,
+    Ints,
+    better,
+    choose_lanes,
+    confidence_at,
+    confidence_table,
+    largest,
+)
 from equinoise.bandits.policies.widths import (
     BINARY,
     COUNTER,
@@ -129,22 +138,8 @@ def _index(state: PrivateState, lane: int, t: int, k: int, c: float) -> float:
 @njit
 def choose(state: PrivateState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Return the arm with the largest index after t rounds."""
-    confidence = state.confidence
-    c = confidence[t] if t < confidence.size else confidence_at(UCB, t + 1)
-    best, arm, tied = -np.inf, 0, 0
-    for k in range(state.pulls.shape[0]):
-        value = _index(state, lane, t, k, c)
-        if value > best:
-            best, arm, tied = value, k, 1
-        elif value == best:
-            tied += 1
-    if tied > 1 and random_ties and best < np.inf:
-        skip = integer(tie_word, tied)
-        while skip > 0:
-            arm += 1
-            if _index(state, lane, t, arm, c) == best:
-                skip -= 1
-    return arm
+    c = state.confidence[t] if t < state.confidence.size else confidence_at(UCB, t + 1)
+    return largest(_index, state, lane, t, c, tie_word, random_ties)
 
 
 @njit
@@ -196,21 +191,7 @@ def _widened(mean: float, root: float, c: float, twice: float) -> float:
 @njit
 def _choose_all_alike(state: PrivateState, t: int) -> None:
     """Set arm int64[W] to what :func:`choose` returns for each lane, where all arms have one width."""
-    mean, root, score, arm = state.mean, state.root, state.score, state.arm
-    c, twice = state.confidence[t], state.widths[t, 0]
-    for lane in range(arm.size):
-        score[lane], arm[lane] = -np.inf, 0
-    whole = mean.shape[0] // AT_ONCE * AT_ONCE
-    for k in range(0, whole, AT_ONCE):
-        for lane in range(arm.size):
-            best, a = score[lane], arm[lane]
-            for j in range(k, k + AT_ONCE):
-                best, a = better(_widened(mean[j, lane], root[j, lane], c, twice), j, best, a)
-            score[lane], arm[lane] = best, a
-    for k in range(whole, mean.shape[0]):
-        for lane in range(arm.size):
-            value = _widened(mean[k, lane], root[k, lane], c, twice)
-            score[lane], arm[lane] = better(value, k, score[lane], arm[lane])
+    choose_lanes(_widened, state, state.confidence[t], state.widths[t, 0])
 
 
 @njit
