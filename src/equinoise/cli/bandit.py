@@ -158,18 +158,16 @@ def _arms(made: Comparison, sign: str) -> Table:
     bound = [] if made.bound is None else ["its\nbound"]
     table = common.table("\narm", "\nmean", heads[0], *bound, *heads[1:])
     for row in made.arms()[:_MOST_ARMS]:
-        first, *others = (_estimate(row[name], sign) for name in shown)
+        first, *others = (_cell(row[name]["bias"], row[name]["stderr"], sign) for name in shown)
         own = [f"{row['bound']:.4f}"] if bound else []
         table.add_row(f"{row['arm']:,}", f"{row['mean']:g}", first, *own, *others)
     return table
 
 
-def _estimate(entry: dict[str, Any], sign: str) -> str:
-    return "never pulled" if entry["bias"] is None else _cell(entry["bias"], entry["stderr"], sign)
-
-
-def _cell(value: float, stderr: float | None, sign: str, digits: str = "z.4f") -> str:
+def _cell(value: float | None, stderr: float | None, sign: str, digits: str = "z.4f") -> str:
     """Return a figure with half of its 95% interval, where there is one."""
     from equinoise._results import Z95
 
+    if value is None:
+        return "never pulled"
     return common.estimate(value, None if stderr is None else Z95 * stderr, digits, sign)
