@@ -45,6 +45,14 @@ class Picture(NamedTuple):
     description: str
     figure: Figure | Drawn
 
+    def png(self) -> bytes:
+        """Return the drawing as PNG."""
+        return self.figure.png if isinstance(self.figure, Drawn) else figures.png(self.figure)
+
+    def svg(self, salt: str) -> bytes:
+        """Return the drawing as SVG, whose inner names depend on the salt."""
+        return self.figure.svg if isinstance(self.figure, Drawn) else figures.svg(self.figure, salt)
+
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
@@ -103,12 +111,7 @@ class Exhibit:
     @cached_property
     def drawings(self) -> dict[str, Drawn]:
         """Every figure as the bytes of its files, drawn once."""
-        made = {}
-        for stem, (_, _, drawn) in self.figures.items():
-            if not isinstance(drawn, Drawn):
-                drawn = Drawn(figures.png(drawn), figures.svg(drawn, f"{self.name}-{stem}"))
-            made[stem] = drawn
-        return made
+        return {stem: Drawn(one.png(), one.svg(f"{self.name}-{stem}")) for stem, one in self.figures.items()}
 
     def files(self) -> dict[str, bytes]:
         """Return bytes by their paths: ``tables/NAME-STEM.csv``, ``figures/NAME-STEM.png`` and ``.svg``."""

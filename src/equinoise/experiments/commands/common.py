@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from equinoise import _files, _results
 from equinoise.games import Environment, GameTree
 from equinoise.report import figures
-from equinoise.report.exhibit import Drawn, Exhibit, Picture, csv_bytes
+from equinoise.report.exhibit import Exhibit, csv_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def files(exhibit: Exhibit, document: Any) -> dict[str, bytes]:
     """Return an exhibit's tables as ``STEM.csv``, its figures as ``STEM.png``, and ``run.json``, as bytes."""
     return {
         **{f"{stem}.csv": csv_bytes(table.frame) for stem, table in exhibit.tables.items()},
-        **{f"{stem}.png": _png(picture) for stem, picture in exhibit.figures.items()},
+        **{f"{stem}.png": picture.png() for stem, picture in exhibit.figures.items()},
         "run.json": _files.json_bytes(document),
     }
 
@@ -45,11 +45,6 @@ def titled(plot: Callable[[Axes], object], title: str) -> Figure:
         ax.set_title(figures.printable(title), fontsize="medium")
 
     return figures.drawn(draw)
-
-
-def _png(picture: Picture) -> bytes:
-    drawn = picture.figure
-    return drawn.png if isinstance(drawn, Drawn) else figures.png(drawn)
 
 
 def sizes(tree: GameTree, environment: Environment) -> dict[str, Any]:
