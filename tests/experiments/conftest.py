@@ -1,0 +1,17 @@
+"""Data that several tests of experiments use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(scope="session")
+def values(tmp_path_factory):
+    rng = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("data") / "people.csv"
+    height = np.round(rng.normal(175, 9, 150), 1)
+    weight = np.round(0.9 * height - 80 + rng.normal(0, 5, 150), 1)
+    pd.DataFrame({"height": height, "weight": weight, "name": "x"}).to_csv(path, index=False)
+    return path
