@@ -84,7 +84,7 @@ def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def _signed(mark: str, row: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps([mark, row]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([mark, row], sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +131,9 @@ class Report:
 
     def html(self) -> bytes:
         """Return ``report.html``."""
-        made = self.document()
+        made, given = self.document(), self.settings
         facts = {
-            "Command": f"equinoise reproduce {self.which} --scale {self.settings.scale} --seed {made['seed']}",
+            "Command": f"equinoise reproduce {self.which} --scale {given.scale} --seed {given.seed}",
             "Finished": made["finished"],
             "Versions": ", ".join(f"{name} {version}" for name, version in made["versions"].items()),
             "Machine": ", ".join(made["machine"].values()),
