@@ -96,18 +96,18 @@ class Exhibit:
             raise ValueError(f"headline must be one line, got {_checks.shown(self.headline)}")
 
     @cached_property
-    def drawings(self) -> dict[str, Drawn]:
-        """Every figure as the bytes of its files, drawn once."""
-        return {stem: Drawn(one.png(), one.svg(f"{self.name}-{stem}")) for stem, one in self.figures.items()}
+    def drawings(self) -> dict[str, bytes]:
+        """Every figure as SVG, drawn once."""
+        return {stem: picture.svg(f"{self.name}-{stem}") for stem, picture in self.figures.items()}
 
     def files(self) -> dict[str, bytes]:
         """Return bytes by their paths: ``tables/NAME-STEM.csv``, ``figures/NAME-STEM.png`` and ``.svg``."""
         made = {
             f"tables/{self.name}-{stem}.csv": csv_bytes(table.frame) for stem, table in self.tables.items()
         }
-        for stem, drawn in self.drawings.items():
-            made[f"figures/{self.name}-{stem}.png"] = drawn.png
-            made[f"figures/{self.name}-{stem}.svg"] = drawn.svg
+        for stem, picture in self.figures.items():
+            made[f"figures/{self.name}-{stem}.png"] = picture.png()
+            made[f"figures/{self.name}-{stem}.svg"] = self.drawings[stem]
         return made
 
     def document(self) -> dict[str, Any]:
