@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from equinoise import _checks, _results, efb, games
+from equinoise.efb.tuning import RULES
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
@@ -47,7 +48,7 @@ class Parameters:
         for name in ("trials", "replicates", "checkpoints"):
             _checks.integer(name, getattr(self, name), minimum=1)
         _checks.integer("seed", self.seed, minimum=0)
-        _checks.choice("tuning", self.tuning, ("sharp", "paper"))
+        _checks.choice("tuning", self.tuning, RULES)
         _checks.choice("recall", self.recall, ("check", "refine"))
 
 
