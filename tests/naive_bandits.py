@@ -2,11 +2,12 @@
 
 A policy is asked ``choose(t, word)`` and told ``update(t, arm, reward, noise)``; t counts rounds from 1, the
 word (an int of 64 bits) breaks ties, the noise is a standard Laplace draw. :func:`play` runs one on a table
-of rewards; :func:`luck` makes the rewards, noise and words of a replicate by their addresses.
+of rewards; :func:`tape` makes the rewards, noise and words of a replicate by their addresses.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from statistics import NormalDist
@@ -18,11 +19,11 @@ WORD = 2**64
 REWARD, NOISE, TIE, POSTERIOR = 5, 2, 6, 7  # purposes of the streams
 
 # ----------------------------------------------------------------------------------------------------------
-# Luck and play
+# Tape and play
 # ----------------------------------------------------------------------------------------------------------
 
 
-def luck(seed, replicate, horizon, means, *, sigma=None):
+def tape(seed, replicate, horizon, means, *, sigma=None):
     """(rewards [T][K], noise [T], tie words [T]); Gaussian rewards where sigma is given, else Bernoulli."""
     words = {p: naive.stream(seed, 0, replicate, p) for p in (REWARD, NOISE, TIE)}
     table = []
@@ -46,34 +47,24 @@ def play(policy, table, noise, ties):
     return arms
 
 
-def make(
-    name,
-    n_arms,
-    horizon,
-    epsilon=None,
-    *,
-    ties="first",
-    posterior=None,
-    clip_sums=True,
-    width="counter",
-    counter="binary",
-):
-    """The policy of a name; posterior(t, arm, a, b) draws a Beta for lazy-dp-ts."""
-    private = {"n_arms": n_arms, "ties": ties, "epsilon": epsilon}
-    makers = {
-        "ucb": lambda: Ucb(n_arms, ties),
-        "ucb1": lambda: Ucb1(n_arms, ties),
-        "greedy": lambda: Greedy(n_arms, ties),
-        "uniform": lambda: RoundRobin(n_arms, ties),
-        "private-ucb": lambda: PrivateUcb(**private, horizon=horizon, width=width, counter=counter),
-        "width-only": lambda: WidthOnly(**private, horizon=horizon, width=width, counter=counter),
-        "noise-only": lambda: NoiseOnly(**private, horizon=horizon, width=width, counter=counter),
-        "dp-klucb": lambda: DpKlucb(**private, clip_sums=clip_sums),
-        "dp-se": lambda: DpSe(**private, horizon=horizon),
-        "adap-ucb": lambda: AdapUcb(**private),
-        "lazy-dp-ts": lambda: LazyDpTs(**private, posterior=posterior),
-    }
-    return makers[name]()
+TWINS = {}
+
+
+def twin(name):
+    """Keep the class that follows as the twin of the policy of a name."""
+
+    def keep(cls):
+        TWINS[name] = cls
+        return cls
+
+    return keep
+
+
+def make(name, n_arms, horizon, epsilon=None, *, ties="first", own=None, **options):
+    """The policy of a name; own(t, k) are the words that it has for itself. Options of others do no harm."""
+    given = {"horizon": horizon, "epsilon": epsilon, "ties": ties, "own": own, **options}
+    wanted = inspect.signature(TWINS[name]).parameters
+    return TWINS[name](n_arms, **{key: value for key, value in given.items() if key in wanted})
 
 
 class Policy:
@@ -111,6 +102,7 @@ def delta_of(t):
     return 1.0 / (1.0 + t * math.log(t) ** 2)
 
 
+@twin("ucb")
 class Ucb(Policy):
     """S/n + sqrt(ln(2/delta_t)/(2n)), delta_t = 1/(1 + t ln^2 t)."""
 
@@ -119,6 +111,7 @@ class Ucb(Policy):
         return sum(self.rewards[arm]) / n + math.sqrt(math.log(2.0 / delta_of(t)) / (2.0 * n))
 
 
+@twin("ucb1")
 class Ucb1(Policy):
     """S/n + sqrt(2 ln t/n)."""
 
@@ -127,6 +120,7 @@ class Ucb1(Policy):
         return sum(self.rewards[arm]) / n + math.sqrt(2.0 * math.log(t) / n)
 
 
+@twin("greedy")
 class Greedy(Policy):
     """S/n."""
 
@@ -134,6 +128,7 @@ class Greedy(Policy):
         return sum(self.rewards[arm]) / len(self.rewards[arm])
 
 
+@twin("uniform")
 class RoundRobin(Policy):
     """Arm after arm, over and over."""
 
@@ -219,12 +214,13 @@ def tail_width(scales, delta):
     return bound((low + high) / 2.0)
 
 
+@twin("private-ucb")
 class PrivateUcb(Policy):
     """(S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n with a counter for every arm."""
 
     noisy, wide = True, True
 
-    def __init__(self, n_arms, ties, epsilon, horizon, width, counter):
+    def __init__(self, n_arms, ties, epsilon, horizon, width="counter", counter="binary"):
         super().__init__(n_arms, ties, epsilon)
         self.horizon, self.width = horizon, width
         self.counter = [
@@ -235,6 +231,11 @@ class PrivateUcb(Policy):
     def update(self, t, arm, reward, noise):
         super().update(t, arm, reward, noise)
         self.counter[arm].add(noise)
+
+    @property
+    def private_means(self):
+        totals = [counter.total if self.noisy else 0.0 for counter in self.counter]
+        return [(sum(r) + x) / len(r) if r else math.nan for r, x in zip(self.rewards, totals, strict=True)]
 
     def index(self, arm, t):
         n = len(self.rewards[arm])
@@ -251,12 +252,14 @@ class PrivateUcb(Policy):
         return k * log_t**2 * math.log(k * self.horizon * log_t / delta_of(t)) / self.epsilon
 
 
+@twin("width-only")
 class WidthOnly(PrivateUcb):
     """The width without the noise."""
 
     noisy = False
 
 
+@twin("noise-only")
 class NoiseOnly(PrivateUcb):
     """The noise without the width."""
 
@@ -306,6 +309,7 @@ def private_kl_index(x, budget, epsilon):
             high = middle
 
 
+@twin("dp-klucb")
 class DpKlucb(Policy):
     """Batches of 1, 2, 4, ... pulls of an arm, each released as sum + Laplace(1/eps); releases add up.
 
@@ -322,6 +326,10 @@ class DpKlucb(Policy):
 
     def choose(self, t, word):
         return super().choose(t, word) if self.current is None else self.current
+
+    @property
+    def private_means(self):
+        return [total / n for total, n in self.known]
 
     def index(self, arm, t):
         total, n = self.known[arm]
@@ -343,6 +351,7 @@ class DpKlucb(Policy):
 # ----------------------------------------------------------------------------------------------------------
 
 
+@twin("dp-se")
 class DpSe(Policy):
     """Successive elimination: R fresh pulls of each survivor an epoch, round robin, then clear losers go."""
 
@@ -383,6 +392,7 @@ class DpSe(Policy):
         self.survivors = [arm for arm in self.survivors if not best - self.means[arm] > 2.0 * h + 2.0 * c]
 
 
+@twin("adap-ucb")
 class AdapUcb(Policy):
     """Episodes that double an arm's count; the index knows the noised mean of the arm's last episode only."""
 
@@ -410,20 +420,25 @@ class AdapUcb(Policy):
             self.last[arm], self.current = ((sum(self.episode) + noise / self.epsilon) / m, m), None
 
 
+@twin("lazy-dp-ts")
 class LazyDpTs(Policy):
     """Thompson sampling from the last full buffer of each arm: of 1, 2, 4, ... rewards, then dropped."""
 
-    def __init__(self, n_arms, ties, epsilon, posterior):
+    def __init__(self, n_arms, ties, epsilon, own):
         super().__init__(n_arms, ties, epsilon)
-        self.posterior = posterior
+        self.own = own
         self.buffer = [[] for _ in range(n_arms)]
         self.size = [1] * n_arms
         self.known = [None] * n_arms  # (noised mean, O)
 
+    @property
+    def private_means(self):
+        return [mean for mean, _ in self.known]
+
     def index(self, arm, t):
         mean, size = self.known[arm]
         mu = min(max(mean + 3.0 * math.log(t) / (self.epsilon * size), 0.0), 1.0)
-        return self.posterior(t, arm, mu * size + 1.0, (1.0 - mu) * size + 1.0)
+        return beta_of(self.own(t, arm), mu * size + 1.0, (1.0 - mu) * size + 1.0)
 
     def update(self, t, arm, reward, noise):
         super().update(t, arm, reward, noise)
@@ -435,18 +450,14 @@ class LazyDpTs(Policy):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# Beta draws by address
+# Words of a policy's own, and Beta draws from them
 # ----------------------------------------------------------------------------------------------------------
 
 
-def posterior(seed, replicate):
-    """The function (t, arm, a, b) -> Beta draw of the address (t - 1, arm, replicate, POSTERIOR)."""
+def own_words(seed, replicate):
+    """The function (t, k) -> words of the address (t - 1, k, replicate, POSTERIOR)."""
     key = [int(word) for word in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
-
-    def draw(t, arm, a, b):
-        return beta_of(words_of(naive.philox_block(key, [t - 1, arm, replicate, POSTERIOR])), a, b)
-
-    return draw
+    return lambda t, k: words_of(naive.philox_block(key, [t - 1, k, replicate, POSTERIOR]))
 
 
 def words_of(block):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._elementary import log
-from equinoise._intrinsics import high_product
+from equinoise._intrinsics import bits_float, high_product
 from equinoise._jit import njit
 
 __all__ = [
@@ -32,21 +32,22 @@ __all__ = [
     "EVOLUTION",
     "NOISE",
     "POSTERIOR",
+    "RELEASE",
     "REWARD",
     "SAMPLE",
     "SEARCH",
     "STRATEGY",
     "TIE",
     "TURN",
-    "bernoulli",
-    "categorical",
     "exponential",
     "fill_laplace",
+    "fill_words",
     "integer",
     "laplace",
     "next_word",
     "normal",
     "philox",
+    "start_streams",
     "stream_key",
     "uniform",
 ]
@@ -58,18 +59,21 @@ CHANCE = np.uint64(3)
 SAMPLE = np.uint64(4)
 REWARD = np.uint64(5)
 TIE = np.uint64(6)
-POSTERIOR = np.uint64(7)
+POSTERIOR = np.uint64(7)  # and whatever else a bandit policy draws for itself
 CONTEXT = np.uint64(8)
 TURN = np.uint64(9)
 SEARCH = np.uint64(10)
 EVOLUTION = np.uint64(11)
+RELEASE = np.uint64(12)
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)
 _WEYL_0 = np.uint64(0x9E3779B97F4A7C15)
 _WEYL_1 = np.uint64(0xBB67AE8584CAA73B)
 _ONE = np.uint64(1)
-_TO_UNIT = 2.0**-52
+_FRACTION = np.uint64(12)
+_ONE_BITS = np.uint64(0x3FF0000000000000)  # of the float 1.0
+_BELOW_ONE = 1.0 - 2.0**-53
 
 # Wichura's coefficients, from the constant upwards: |u - 1/2| <= 0.425, sqrt(-ln u) up to 5, and beyond.
 _CENTRE_ABOVE = (
@@ -150,16 +154,43 @@ def next_word(s0: Any, s1: Any, s2: Any, s3: Any) -> Any:
     return word, s0, s1, s2, s3
 
 
+@njit
+def start_streams(
+    key: NDArray[np.uint64], entity: int, first: int, purpose: Any, states: NDArray[np.uint64]
+) -> None:
+    """Set states uint64[4, W] to the Philox blocks (key; 0, entity, first + lane, purpose)."""
+    for lane in range(states.shape[1]):
+        words = philox(key[0], key[1], np.uint64(0), np.uint64(entity), np.uint64(first + lane), purpose)
+        states[0, lane], states[1, lane], states[2, lane], states[3, lane] = words
+
+
+@njit
+def fill_words(states: NDArray[np.uint64], n: int, words: NDArray[np.uint64]) -> None:
+    """Write the next n words of each lane's stream, states uint64[4, W], into words uint64[n.., W]."""
+    for i in range(0, n - 3, 4):  # by fours, since states are read and written once for all of them
+        for lane in range(states.shape[1]):
+            s0, s1, s2, s3 = states[0, lane], states[1, lane], states[2, lane], states[3, lane]
+            words[i, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            words[i + 1, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            words[i + 2, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            words[i + 3, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            states[0, lane], states[1, lane], states[2, lane], states[3, lane] = s0, s1, s2, s3
+    for i in range(n - n % 4, n):
+        for lane in range(states.shape[1]):
+            s0, s1, s2, s3 = states[0, lane], states[1, lane], states[2, lane], states[3, lane]
+            words[i, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            states[0, lane], states[1, lane], states[2, lane], states[3, lane] = s0, s1, s2, s3
+
+
 @njit(forceinline=True)
 def uniform(word: Any) -> float:
-    """Return a float64 in (0, 1), never an end: ((word >> 12) + 1/2) 2^-52."""
-    return (np.int64(word >> np.uint64(12)) + 0.5) * _TO_UNIT
+    """Return a float64 in (0, 1), never an end: ((word >> 12) + 1/2) 2^-52.
 
-
-@njit(forceinline=True)
-def bernoulli(word: Any, probability: float) -> bool:
-    """Return True with the given probability, to a resolution of 2^-52."""
-    return uniform(word) < probability
+    No integer is converted, so that loops over words become vector code: the upper 52 bits are made the
+    fraction of a float in [1, 2), and 1 - 2^-53 is taken from it.
+    """
+    bits: Any = np.int64((word >> _FRACTION) | _ONE_BITS)
+    return bits_float(bits) - _BELOW_ONE
 
 
 @njit(forceinline=True)
@@ -213,35 +244,12 @@ def _ratio(r: float, a: Any, b: Any) -> float:
 
 
 @njit
-def categorical(word: Any, weights: NDArray[np.float64]) -> int:
-    """Return index i with probability weights[i] / sum(weights).
-
-    Parameters
-    ----------
-    word : uint64
-    weights : float64[n]
-        Finite and not negative, not all zero. An index of weight zero is never returned.
-    """
-    total = 0.0
-    last = 0
-    for i in range(weights.size):
-        total += weights[i]
-        if weights[i] > 0.0:
-            last = i
-    target = uniform(word) * total
-    running = 0.0
-    for i in range(last):
-        running += weights[i]
-        if target < running:
-            return i
-    return last
-
-
-@njit
-def fill_laplace(key: NDArray[np.uint64], scale: float, out: NDArray[np.float64]) -> None:
-    """Fill out float64[n] with Laplace(scale) draws of the stream (key uint64[2]; 0, 0, 0, SAMPLE)."""
+def fill_laplace(
+    key: NDArray[np.uint64], draw: int, purpose: Any, scale: float, out: NDArray[np.float64]
+) -> None:
+    """Fill out float64[n] with Laplace(scale) draws of the stream (key uint64[2]; draw, 0, 0, purpose)."""
     zero = np.uint64(0)
-    s0, s1, s2, s3 = philox(key[0], key[1], zero, zero, zero, SAMPLE)
+    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(draw), zero, zero, purpose)
     for i in range(out.size):
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         out[i] = scale * laplace(word)

@@ -15,11 +15,11 @@ from equinoise.bandits.policies import dp_se
 COMPILED = not numba.config.DISABLE_JIT
 
 
-def constant_luck(pay, rows):
-    """Luck of lanes whose arms always pay the same, float64[K, W], without noise."""
-    luck = rewards.make_luck(pay, rows, rewards.GAUSSIAN)  # rewards are the mean plus nothing
-    assert not luck.reward.any()
-    return luck
+def constant_tape(pay, rows):
+    """Tape of lanes whose arms always pay the same, float64[K, W], without noise."""
+    tape = rewards.make_tape(pay, rows, rewards.GAUSSIAN)  # rewards are the mean plus nothing
+    assert not tape.reward.any()
+    return tape
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.2, 5.0] if COMPILED else [5.0])
@@ -35,14 +35,14 @@ def test_an_arm_goes_when_it_is_clearly_worse(n_arms, epsilon):
     pay = np.full((n_arms, 2), 0.9)
     pay[-1] -= apart * np.array([1.0 - 1e-6, 1.0 + 1e-6])
     rows = n_arms * twin.length
-    dp_se.advance(state, constant_luck(pay, rows), 0, rows - 1, False)
+    dp_se.advance(state, constant_tape(pay, rows), 0, rows - 1, False)
     assert (state.epoch == 1).all()
-    dp_se.advance(state, constant_luck(pay, 1), rows - 1, rows, False)
+    dp_se.advance(state, constant_tape(pay, 1), rows - 1, rows, False)
     assert (state.epoch == 2).all()
     assert state.survivors.tolist() == [n_arms, n_arms - 1]
     assert state.alive[:, 1].tolist() == [1] * (n_arms - 1) + [0]
     before = state.pulls.copy()
-    dp_se.advance(state, constant_luck(pay, 6), rows, rows + 6, False)
+    dp_se.advance(state, constant_tape(pay, 6), rows, rows + 6, False)
     left = [6 // (n_arms - 1)] * (n_arms - 1)
     assert (state.pulls - before).T.tolist() == [[6 // n_arms] * n_arms, [*left, 0]]
 
@@ -59,9 +59,9 @@ def test_epochs_follow_one_another(seed):
     state = dp_se.make_state(n_arms, 1, horizon, epsilon)
     for first in range(0, horizon, 500):
         rows = slice(first, first + 500)
-        luck = rewards.make_luck(np.zeros((n_arms, 1)), 500, rewards.TABLE)
-        luck.table[:, :, 0], luck.noise[:, 0] = table[rows], noise[rows]
-        dp_se.advance(state, luck, first, first + 500, False)
+        tape = rewards.make_tape(np.zeros((n_arms, 1)), 500, rewards.TABLE)
+        tape.table[:, :, 0], tape.noise[:, 0] = table[rows], noise[rows]
+        dp_se.advance(state, tape, first, first + 500, False)
         for t in range(first, first + 500):
             arm = twin.choose(t + 1, 0)
             twin.update(t + 1, arm, table[t, arm], noise[t])
@@ -81,7 +81,7 @@ def test_an_epoch_that_no_integer_counts():
     for epsilon in (1e-300, 5e-324):
         state = dp_se.make_state(3, 1, 10, epsilon)
         assert state.length[0] > 2**61
-        dp_se.advance(state, constant_luck(np.zeros((3, 1)), 9), 0, 9, False)
+        dp_se.advance(state, constant_tape(np.zeros((3, 1)), 9), 0, 9, False)
         assert state.pulls.tolist() == [[3]] * 3
 
 
@@ -90,7 +90,7 @@ def test_the_last_arm_is_played_for_good():
     state = dp_se.make_state(2, 1, 10_000, 1.0)
     pay = np.array([[1.0], [0.0]])
     rows = 2 * int(state.length[0])
-    dp_se.advance(state, constant_luck(pay, rows + 100), 0, rows + 100, False)
+    dp_se.advance(state, constant_tape(pay, rows + 100), 0, rows + 100, False)
     assert state.alive[:, 0].tolist() == [1, 0]
     assert state.pulls[:, 0].tolist() == [rows // 2 + 100, rows // 2]
     assert state.reward_sum[:, 0].tolist() == [rows / 2 + 100.0, 0.0]

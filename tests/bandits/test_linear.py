@@ -15,14 +15,12 @@ import pytest
 from scipy import stats
 from tests import naive_linear
 
+from equinoise._random import fill_words, start_streams, uniform
 from equinoise.bandits import linear
 from equinoise.bandits.linear.simulate import LinearRun, simulate
 from equinoise.bandits.linear.sphere import (
     fill_directions,
     fill_normals,
-    fill_words,
-    start_stream,
-    unit,
     words_of,
 )
 from equinoise.bandits.linear.state import lanes_of, noise_widths
@@ -154,7 +152,7 @@ def test_estimates_are_those_of_the_rewards():
 
 def drawn_directions(dimension, n, lanes):
     states = np.empty((4, lanes), dtype=np.uint64)
-    start_stream(np.array([5, 6], dtype=np.uint64), 0, 0, np.uint64(8), states)
+    start_streams(np.array([5, 6], dtype=np.uint64), 0, 0, np.uint64(8), states)
     out = np.empty((n * dimension, lanes))
     words = np.empty((words_of(n, dimension), lanes), dtype=np.uint64)
     fill_directions(states, words, np.empty(((dimension + 1) // 2 + 2, lanes)), dimension, out)
@@ -198,7 +196,7 @@ def test_words_are_those_of_the_stream(n):
     """By fours or one by one, in two calls: each lane's words in order."""
     key = np.random.SeedSequence(77).generate_state(2, np.uint64)
     states = np.empty((4, 3), dtype=np.uint64)
-    start_stream(key, 1, 5, np.uint64(8), states)
+    start_streams(key, 1, 5, np.uint64(8), states)
     words = np.zeros((10, 3), dtype=np.uint64)
     fill_words(states, n, words)
     assert (words[n:] == 0).all()
@@ -211,7 +209,7 @@ def test_words_are_those_of_the_stream(n):
 
 def test_the_ends_of_the_uniform():
     words = np.array([[0, 2**64 - 1], [0, 2**64 - 1]], dtype=np.uint64)
-    assert unit(np.uint64(0)) == 2.0**-53 and unit(np.uint64(2**64 - 1)) == 1.0 - 2.0**-53
+    assert uniform(np.uint64(0)) == 2.0**-53 and uniform(np.uint64(2**64 - 1)) == 1.0 - 2.0**-53
     out = np.empty((2, 2))
     fill_normals(words, out)
     assert np.isfinite(out).all() and np.abs(out).max() < 8.6

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import naive_bandits
 
-from equinoise.bandits import rewards as _luck
-from equinoise.bandits import simulate
+from equinoise import bandits
+from equinoise.bandits import POLICIES, simulate
+from equinoise.bandits import rewards as tapes
 from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
-from equinoise.bandits.live.tallies import Books
+from equinoise.bandits.live.tallies import Tallies
 from equinoise.bandits.policies.registry import policy
 
 # name: class, policy, arguments of the class alone, options of the policy
@@ -44,9 +45,13 @@ CASES = {
     "dp-klucb first": (DPKLUCB, "dp-klucb", {"ties": "first"}, {}),
     "lazy-dp-ts": (LazyDPTS, "lazy-dp-ts", {}, {}),
 }
-OPEN = ["ucb", "ucb random", "ucb1"]
-PRIVATE = [name for name in CASES if name not in OPEN]
-ONE_EACH = ["ucb", "ucb1", "binary", "hybrid", "dp-klucb", "lazy-dp-ts"]
+for _row in POLICIES.values():  # those that have no case of their own
+    if _row.live is not None and all(_row.name != name for _, name, _, _ in CASES.values()):
+        CASES[_row.name] = (getattr(bandits, _row.live.name), _row.name, {}, {})
+OPEN = [case for case, (_, name, _, _) in CASES.items() if not POLICIES[name].private]
+PRIVATE = [case for case in CASES if case not in OPEN]
+ONE_EACH = [case for case in CASES if case in {*POLICIES, "binary", "hybrid"}]
+PRIVATE_EACH = [case for case in ONE_EACH if case in PRIVATE]
 
 
 def make(case, arms, *, epsilon=1.0, seed=0, noise="float", **more):
@@ -119,25 +124,25 @@ def test_what_is_shown_is_a_copy():
 
 
 def kernel_choices(case, kind, means, n_rounds, *, epsilon, seed, rewards=None):
-    """(choices, final state) of replicate 0 played by the kernels round by round, and the luck's rewards."""
+    """(choices, final state) of replicate 0 played by the kernels round by round, and the tape's rewards."""
     _, name, arguments, options = CASES[case]
     spec, key = policy(name), key_of(seed)
     lanes = means[:, None]
-    luck = _luck.make_luck(lanes, n_rounds, kind)
+    tape = tapes.make_tape(lanes, n_rounds, kind)
     if rewards is not None:
-        luck.table[:, :, 0] = rewards
-    _luck.fill_luck(luck, _luck.make_streams(key, 0, 1), n_rounds, 0.5)
+        tape.table[:, :, 0] = rewards
+    tapes.fill_tape(tape, tapes.make_streams(key, 0, 1), n_rounds, 0.5)
     state = spec.make_state(len(means), 1, arguments.get("horizon"), epsilon, options, key=key, first=0)
     random_ties = arguments.get("ties", spec.ties) == "random"
     choices, paid = [], np.empty((n_rounds, len(means)))
     for t in range(n_rounds):
         before = state.pulls.copy()
-        row = luck._replace(
-            reward=luck.reward[t:], noise=luck.noise[t:], tie=luck.tie[t:], table=luck.table[t:]
+        row = tape._replace(
+            reward=tape.reward[t:], noise=tape.noise[t:], tie=tape.tie[t:], table=tape.table[t:]
         )
         spec.kernels.advance(state, row, t, t + 1, random_ties)
         choices.append(int((state.pulls - before)[:, 0].argmax()))
-        paid[t] = [_luck.reward_of(luck, t, arm, 0) for arm in range(len(means))]
+        paid[t] = [tapes.reward_of(tape, t, arm, 0) for arm in range(len(means))]
     return choices, state, paid
 
 
@@ -152,9 +157,9 @@ def test_fed_with_a_replicate_it_chooses_what_the_kernels_choose(case):
     for instance in range(20):
         n_arms, epsilon = int(rng.integers(2, 9)), float(rng.choice([0.05, 0.5, 1.0, 8.0]))
         means, seed = rng.random(n_arms).round(1), int(rng.integers(1000))
-        kind, rewards = _luck.BERNOULLI, None
+        kind, rewards = tapes.BERNOULLI, None
         if instance % 2:
-            kind, rewards = _luck.TABLE, rng.random((200, n_arms))
+            kind, rewards = tapes.TABLE, rng.random((200, n_arms))
         choices, state, paid = kernel_choices(
             case, kind, means, 200, epsilon=epsilon, seed=seed, rewards=rewards
         )
@@ -168,7 +173,7 @@ def test_fed_with_a_replicate_it_chooses_what_the_kernels_choose(case):
 def test_fed_with_a_replicate_it_is_that_replicate_of_a_simulation(case):
     _, name, arguments, options = CASES[case]
     means = np.array([0.2, 0.5, 0.4, 0.9])
-    _, _, paid = kernel_choices(case, _luck.BERNOULLI, means, 200, epsilon=0.7, seed=5)
+    _, _, paid = kernel_choices(case, tapes.BERNOULLI, means, 200, epsilon=0.7, seed=5)
     bandit = make(case, 4, epsilon=0.7, seed=5)
     go_on(bandit, 200, paid)
     run = simulate(
@@ -181,7 +186,7 @@ def test_fed_with_a_replicate_it_is_that_replicate_of_a_simulation(case):
 
 @pytest.mark.parametrize("case", OPEN)
 def test_gaussian_rewards_need_no_bounds(case):
-    choices, _, paid = kernel_choices(case, _luck.GAUSSIAN, np.linspace(0, 1, 5), 200, epsilon=1.0, seed=3)
+    choices, _, paid = kernel_choices(case, tapes.GAUSSIAN, np.linspace(0, 1, 5), 200, epsilon=1.0, seed=3)
     assert paid.min() < -0.5 and paid.max() > 1.5
     assert go_on(make(case, 5, seed=3, bounds=None), 200, paid) == choices
 
@@ -190,14 +195,14 @@ def test_gaussian_rewards_need_no_bounds(case):
 def test_it_chooses_what_the_plain_policies_choose(case):
     """A policy in plain Python with random numbers of its own making; three arms far from ties."""
     _, name, arguments, options = CASES[case]
-    paid, noise, ties = naive_bandits.luck(7, 0, 200, [0.31, 0.52, 0.78])
+    paid, noise, ties = naive_bandits.tape(7, 0, 200, [0.31, 0.52, 0.78])
     twin = naive_bandits.make(
         name,
         3,
         arguments.get("horizon"),
         2.0,
         ties=arguments.get("ties", policy(name).ties),
-        posterior=naive_bandits.posterior(7, 0),
+        own=naive_bandits.own_words(7, 0),
         **options,
     )
     expected = naive_bandits.play(twin, paid, noise, ties)
@@ -675,20 +680,16 @@ def test_the_bound_on_the_bias_is_the_worst_of_its_two_halves():
 
 def test_private_means_are_what_was_noised():
     """By the twins' counters: sums and noise over all pulls; released batches alone for dp-klucb."""
-    paid, noise, _ = naive_bandits.luck(3, 0, 200, [0.4, 0.7])
-    for case in ("binary", "hybrid", "dp-klucb", "lazy-dp-ts"):
+    paid, noise, _ = naive_bandits.tape(3, 0, 200, [0.4, 0.7])
+    for case in PRIVATE_EACH:
         _, name, arguments, options = CASES[case]
         bandit = make(case, 2, epsilon=2.0, seed=3)
         assert np.isnan(bandit.private_means).all()
         choices = go_on(bandit, 200, np.array(paid))
-        twin = naive_bandits.make(name, 2, arguments.get("horizon"), 2.0, posterior=None, **options)
+        twin = naive_bandits.make(name, 2, arguments.get("horizon"), 2.0, **options)
         for t, arm in enumerate(choices):
             twin.update(t + 1, arm, paid[t][arm], noise[t])
-        if name == "private-ucb":
-            expected = [(sum(r) + c.total) / len(r) for r, c in zip(twin.rewards, twin.counter, strict=True)]
-        else:  # sums for dp-klucb, means for lazy-dp-ts
-            expected = [x / n if name == "dp-klucb" else x for x, n in twin.known]
-        np.testing.assert_allclose(bandit.private_means, expected, rtol=1e-12)
+        np.testing.assert_allclose(bandit.private_means, twin.private_means, rtol=1e-12)
 
 
 def test_the_frame_of_a_private_bandit():
@@ -750,7 +751,7 @@ def test_nothing_but_the_noised_sums_reaches_the_policy(case, releases, tmp_path
     assert stories[0] == stories[1]
 
 
-@pytest.mark.parametrize("case", ["binary", "hybrid", "dp-klucb", "lazy-dp-ts"])
+@pytest.mark.parametrize("case", PRIVATE_EACH)
 @pytest.mark.parametrize("late", [False, True])
 def test_every_reward_pays_epsilon_at_most(case, late, releases, tmp_path):
     """A reward of 1 among zeros: the sums that it is in, each at its own epsilon, cost no more than epsilon.
@@ -778,7 +779,7 @@ def test_every_reward_pays_epsilon_at_most(case, late, releases, tmp_path):
     assert seen >= 12  # the rest lies in batches that were never full
 
 
-@pytest.mark.parametrize("case", ["binary", "hybrid", "published", "dp-klucb", "lazy-dp-ts"])
+@pytest.mark.parametrize("case", [*PRIVATE_EACH, "published"])
 def test_secure_and_float_noise_play_one_policy(case, releases):
     """The same noise by both ways: exact in eighths, with rewards 0 and 1 and epsilon 2 or the levels."""
     rng = np.random.default_rng(8)
@@ -801,7 +802,7 @@ def test_secure_and_float_noise_play_one_policy(case, releases):
         np.testing.assert_allclose(secure.private_means, plain.private_means, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", ["binary", "hybrid", "dp-klucb", "lazy-dp-ts"])
+@pytest.mark.parametrize("case", PRIVATE_EACH)
 def test_real_secure_noise(case, tmp_path):
     """New in every object and after every load; what was noised before stays as it was."""
     pytest.importorskip("opendp")
@@ -849,13 +850,13 @@ LIVE = {
 def test_ctrl_c_is_heard_when_a_change_is_whole(made, monkeypatch, tmp_path):
     interrupted, plain = made(), made()
     tickets = interrupted.request(2), plain.request(2)
-    add = Books.add
+    add = Tallies.add
 
     def hear(*arguments):
         signal.raise_signal(signal.SIGINT)
         add(*arguments)
 
-    monkeypatch.setattr(Books, "add", hear)
+    monkeypatch.setattr(Tallies, "add", hear)
     with pytest.raises(KeyboardInterrupt):
         interrupted.update(tickets[0][0], 1.0)
     monkeypatch.undo()
@@ -877,7 +878,7 @@ def test_a_bandit_whose_change_broke_off_is_not_saved(made, monkeypatch, tmp_pat
     bandit.save(tmp_path / "bandit")
     before = (tmp_path / "bandit").read_bytes()
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(Books, "add", lambda *arguments: (_ for _ in ()).throw(MemoryError))
+        patched.setattr(Tallies, "add", lambda *arguments: (_ for _ in ()).throw(MemoryError))
         bandit.update(second, 1.0)
     with pytest.raises(RuntimeError, match="a change of this bandit broke off"):
         bandit.save(tmp_path / "bandit")

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.bandits.test_live import CASES, go_on, loaded, make, releases, saved, table
+from tests.bandits.test_live import CASES, PRIVATE_EACH, go_on, loaded, make, releases, saved, table
 
 from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, PrivateUCB
 
@@ -56,7 +56,7 @@ def test_open_tickets_and_arms_that_came_and_went_are_saved(case, tmp_path):
     assert saved(bandits[0], tmp_path / "a") == saved(bandits[1], tmp_path / "b")
 
 
-@pytest.mark.parametrize("case", ["binary", "hybrid", "dp-klucb", "lazy-dp-ts"])
+@pytest.mark.parametrize("case", PRIVATE_EACH)
 def test_secure_sums_go_on_too(case, releases, tmp_path):
     """With no noise in the place of secure noise: an unbroken run, and one of three loads."""
     rewards = table(1, n_arms=5)

@@ -39,8 +39,9 @@ def test_posterior_draws_follow_the_beta_law(a, b):
     assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > 1e-6
     spread = stats.beta(a, b).std()
     assert draws.mean() == pytest.approx(a / (a + b), abs=6.0 * spread / math.sqrt(n))
-    twin = naive_bandits.posterior(SEED, 0)
-    np.testing.assert_allclose(draws[:200], [twin(t + 1, 0, a, b) for t in range(200)], rtol=1e-9)
+    own = naive_bandits.own_words(SEED, 0)
+    twins = [naive_bandits.beta_of(own(t + 1, 0), a, b) for t in range(200)]
+    np.testing.assert_allclose(draws[:200], twins, rtol=1e-9)
 
 
 def test_posterior_draws_of_arms_and_replicates_are_independent():

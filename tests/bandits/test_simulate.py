@@ -6,7 +6,6 @@ but for a few seeds in a million.
 
 from __future__ import annotations
 
-import itertools
 import math
 import multiprocessing
 import os
@@ -51,18 +50,19 @@ def assert_same(one, two, rows=slice(None)):
 # ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != "lazy-dp-ts"])
+@every_policy
 @pytest.mark.parametrize("reward", ["bernoulli", "gaussian"])
 def test_a_run_is_the_twins_rounds(name, reward):
-    """Pulls, sums and regret at every checkpoint, from the twin's arms on the same luck."""
+    """Pulls, sums and regret at every checkpoint, from the twin's arms on the same tape."""
     options = {"sigma": 0.3, "reward": reward, "width": "published", "epsilon": epsilon_of(name, 5.0)}
     run = run_of(name, n=3, n_checkpoints=7, **options)
     gap = max(MEANS) - np.array(MEANS)
     extra = {"width": "published"} if "width" in POLICIES[name].options else {}
     for r in range(3):
         sigma = 0.3 if reward == "gaussian" else None
-        table, noise, ties = naive_bandits.luck(3, r, HORIZON, MEANS, sigma=sigma)
-        twin = naive_bandits.make(name, 4, HORIZON, epsilon_of(name, 5.0), ties=run.ties, **extra)
+        table, noise, ties = naive_bandits.tape(3, r, HORIZON, MEANS, sigma=sigma)
+        own = naive_bandits.own_words(3, r)
+        twin = naive_bandits.make(name, 4, HORIZON, epsilon_of(name, 5.0), ties=run.ties, own=own, **extra)
         arms = np.array(naive_bandits.play(twin, table, noise, ties))
         assert run.pulls[r].tolist() == np.bincount(arms, minlength=4).tolist()
         sums = np.bincount(arms, np.array(table)[np.arange(HORIZON), arms], minlength=4)
@@ -82,7 +82,7 @@ def test_every_round_is_played(name):
     np.testing.assert_allclose(run.regret[:, -1], run.pulls @ gap, rtol=1e-13)
 
 
-def test_policies_meet_the_same_luck():
+def test_policies_meet_the_same_tape():
     """With one arm nothing is left to choose: every policy, at every epsilon, has the same rewards."""
     runs = [run_of(name, means=[0.4], horizon=25, epsilon=e) for name in POLICIES for e in (0.1, 10.0)]
     assert len({run.reward_sum.tobytes() for run in runs}) == 1
@@ -242,7 +242,7 @@ def test_reference_regret(order):
     assert own[1.0] < 0.15 * wide.regret.mean() and wide.regret.mean() < 25000
 
 
-@pytest.mark.parametrize("name", ["private-ucb", "dp-klucb", "adap-ucb", "lazy-dp-ts", "dp-se"])
+@pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if policy.private])
 def test_bias_of_private_policies_is_within_their_bound(name):
     """Theorem 1: |E mean - mu| <= (e^epsilon - 1) mu, here 0.105 mu; five standard errors beside it."""
     n, horizon = (4000, 200) if COMPILED else (30, 30)
@@ -485,12 +485,11 @@ def test_the_registry():
     for name, policy in POLICIES.items():
         assert policy.name == name and policy.summary and policy.source
         assert policy.needs_epsilon or not (policy.private or policy.needs_noise)
-        for function in ("make_state", "choose", "update", "advance"):
+        for function in ("make_state", "choose", "update", "advance", "play"):
             assert callable(getattr(policy.kernels, function))
-        assert callable(policy.play)
-    order = ["ucb", "ucb1", "private-ucb", "dp-klucb", "dp-se", "adap-ucb", "lazy-dp-ts", "uniform", "greedy"]
-    assert [*POLICIES] == [*order, "width-only", "noise-only"]
-    assert list(itertools.islice(POLICIES, 2)) == ["ucb", "ucb1"]
+        assert policy.needs_noise or not policy.private
+    names = ["ucb", "ucb1", "private-ucb", "dp-klucb", "dp-se", "adap-ucb", "lazy-dp-ts", "uniform", "greedy"]
+    assert {*names, "width-only", "noise-only"} <= POLICIES.keys() == naive_bandits.TWINS.keys()
     assert runs.BanditRun is BanditRun
 
 

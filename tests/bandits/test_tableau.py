@@ -50,10 +50,10 @@ def variants(policy):
 
 
 @pytest.mark.parametrize("replicate", [0, 3, 10**6])
-def test_a_tableau_is_the_luck_of_its_replicate(replicate):
-    expected, _, _ = naive_bandits.luck(5, replicate, 50, MEANS)
+def test_a_tableau_is_the_tape_of_its_replicate(replicate):
+    expected, _, _ = naive_bandits.tape(5, replicate, 50, MEANS)
     assert tableau(MEANS, 50, seed=5, replicate=replicate).tolist() == expected
-    expected, _, _ = naive_bandits.luck(5, replicate, 50, MEANS, sigma=0.7)
+    expected, _, _ = naive_bandits.tape(5, replicate, 50, MEANS, sigma=0.7)
     drawn = tableau(MEANS, 50, seed=5, replicate=replicate, reward="gaussian", sigma=0.7)
     np.testing.assert_allclose(drawn, expected, rtol=1e-9, atol=1e-12)
 
@@ -138,16 +138,17 @@ def test_entries_that_are_not_asked_for_do_not_matter(policy):
         assert interact(policy, other, form=form, **common).arms.tolist() == asked.arms.tolist()
 
 
-@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "lazy-dp-ts"])
+@policies
 def test_interact_plays_the_plain_policy(policy):
-    table, noise, ties = naive_bandits.luck(6, 2, 150, MEANS)
-    plain = naive_bandits.make(policy, 4, 150, 2.0, ties=POLICIES[policy].ties)
+    table, noise, ties = naive_bandits.tape(6, 2, 150, MEANS)
+    own = naive_bandits.own_words(6, 2)
+    plain = naive_bandits.make(policy, 4, 150, 2.0, ties=POLICIES[policy].ties, own=own)
     expected = naive_bandits.play(plain, table, noise, ties)
     shown = interact(policy, table, epsilon=epsilon_of(policy, 2.0), seed=6, replicate=2)
     assert shown.arms.tolist() == expected
 
 
-def test_long_tableaus_draw_luck_again():
+def test_long_tableaus_draw_noise_again():
     """Past the chunk of rounds whose noise is drawn at once."""
     table = tableau(MEANS, 700, seed=1)
     run = simulate("private-ucb", MEANS, horizon=700, epsilon=2.0, seed=1, ties="random")
@@ -182,7 +183,7 @@ def a_log(n, n_arms=3, seed=0, shares=None, means=(0.8, 0.5, 0.3)):
 def walk_by_hand(log, policy, epsilon, seed, replicate=0):
     """Row by row, a twin of the policy that is asked anew at each: rows used."""
     plain = naive_bandits.make(policy, 3, len(log), epsilon, ties=POLICIES[policy].ties)
-    _, noise, ties = naive_bandits.luck(seed, replicate, len(log), [0.5])
+    _, noise, ties = naive_bandits.tape(seed, replicate, len(log), [0.5])
     used = []
     for row, (arm, reward) in enumerate(zip(log.arm, log.reward, strict=True)):
         t = len(used)

@@ -13,7 +13,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -30,16 +29,6 @@ class Shares(list):
 
     def __call__(self, share):
         self.append(share)
-
-
-@pytest.fixture(scope="module")
-def values(tmp_path_factory):
-    rng = np.random.default_rng(3)
-    path = tmp_path_factory.mktemp("data") / "people.csv"
-    height = np.round(rng.normal(175, 9, 150), 1)
-    weight = np.round(0.9 * height - 80 + rng.normal(0, 5, 150), 1)
-    pd.DataFrame({"height": height, "weight": weight, "name": "x"}).to_csv(path, index=False)
-    return path
 
 
 # ----------------------------------------------------------------------------------------- the plan

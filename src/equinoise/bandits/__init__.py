@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from equinoise._lazy import attach
-from equinoise.bandits.policies.registry import POLICIES, Policy
+from equinoise.bandits.policies.registry import POLICIES, Policy, live_names
 from equinoise.bandits.replay.tableau import History, Replay, interact, replay
 from equinoise.bandits.result import BanditRun
 from equinoise.bandits.simulate import simulate
@@ -53,9 +53,6 @@ __all__ = [
     "tableau",
 ]
 
-_HOMES = {
-    "": ("linear",),
-    "live": ("Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket", "UCB", "UCB1"),
-    "replay.tableau": ("tableau",),
-}
-__getattr__, __dir__ = attach(__name__, _HOMES)
+__getattr__, __dir__ = attach(
+    __name__, {"": ("linear",), "live": live_names(), "replay.tableau": ("tableau",)}
+)

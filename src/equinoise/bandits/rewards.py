@@ -1,4 +1,4 @@
-"""What chance does to a replicate of a bandit, by address: rewards, noise and ties, chunks of rounds at once.
+"""What chance does to a replicate of a bandit, by address, and the loop that plays a policy on it.
 
 Replicates lie side by side in *lanes*, W of them, innermost in memory. Word t of a stream belongs to round t
 (from 0). A stream is a xoshiro256++ generator whose state is the Philox block of (key; 0, 0, replicate,
@@ -17,24 +17,47 @@ from numpy.typing import NDArray
 from equinoise._elementary import log
 from equinoise._intrinsics import bits_float, float_bits
 from equinoise._jit import njit
-from equinoise._random import NOISE, REWARD, TIE, next_word, normal, philox
+from equinoise._random import (
+    NOISE,
+    POSTERIOR,
+    REWARD,
+    TIE,
+    fill_words,
+    normal,
+    philox,
+    start_streams,
+    uniform,
+)
 
-__all__ = ["BERNOULLI", "GAUSSIAN", "TABLE", "Luck", "fill_luck", "make_luck", "make_streams", "reward_of"]
+__all__ = [
+    "BERNOULLI",
+    "GAUSSIAN",
+    "TABLE",
+    "Draws",
+    "Run",
+    "Tape",
+    "advance_rounds",
+    "fill_tape",
+    "make_streams",
+    "make_tape",
+    "own_words",
+    "play_rounds",
+    "reward_of",
+]
+
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
 
 BERNOULLI = 0
 GAUSSIAN = 1
 TABLE = 2
 
-_PURPOSES = (REWARD, NOISE, TIE)
-_ZERO = np.uint64(0)
-_ONE_BITS = np.uint64(0x3FF0000000000000)  # of the float 1.0
-_TWELVE = np.uint64(12)
 _SIGN_SHIFT = np.uint64(63)
-_BELOW_ONE = 1.0 - 2.0**-53
+_CHUNK = 256  # rounds that Draws draws at a time
 
 
-class Luck(NamedTuple):
-    """Chance of the rounds first..first + B - 1 for W lanes; row i belongs to round first + i.
+class Tape(NamedTuple):
+    """The rounds first..first + B - 1 of W lanes, drawn before they are played; row i is round first + i.
 
     mean float64[K, W]; reward float64[B, W] uniforms, or for Gaussian rewards sigma times standard normals;
     noise float64[B, W] standard Laplace draws; tie uint64[B, W] words; table float64[B, K, W] the rewards
@@ -42,20 +65,38 @@ class Luck(NamedTuple):
     need has no rows.
     """
 
-    mean: NDArray[np.float64]
-    reward: NDArray[np.float64]
-    noise: NDArray[np.float64]
-    tie: NDArray[np.uint64]
-    table: NDArray[np.float64]
+    mean: Floats
+    reward: Floats
+    noise: Floats
+    tie: Words
+    table: Floats
     kind: int
 
 
-def make_luck(
-    mean: NDArray[np.float64], n_rounds: int, kind: int, *, noise: bool = True, ties: bool = True
-) -> Luck:
+class Run(NamedTuple):
+    """What is played: the rounds first..end-1 (from 0) of every lane.
+
+    tape, where chunks of rounds are drawn; streams uint64[3, 4, W], as they are after `first` rounds; sigma
+    of Gaussian rewards. marks int64[C]: increasing numbers of rounds, the last at least `end`; gap
+    float64[K, W]: largest mean less the arm's; regret float64[C, W]: row c gets the pseudo-regret after
+    marks[c] rounds, where first < marks[c] <= end.
+    """
+
+    tape: Tape
+    streams: Words
+    sigma: float
+    marks: NDArray[np.int64]
+    gap: Floats
+    regret: Floats
+    random_ties: bool
+    first: int
+    end: int
+
+
+def make_tape(mean: Floats, n_rounds: int, kind: int, *, noise: bool = True, ties: bool = True) -> Tape:
     """Return empty arrays for chunks of at most `n_rounds`; `mean` float64[K, W] is kept as it is."""
     n_arms, lanes = mean.shape
-    return Luck(
+    return Tape(
         np.ascontiguousarray(mean, dtype=np.float64),
         np.zeros((n_rounds, lanes)),
         np.zeros((n_rounds if noise else 0, lanes)),
@@ -65,87 +106,66 @@ def make_luck(
     )
 
 
-def make_streams(key: NDArray[np.uint64], first: int, lanes: int) -> NDArray[np.uint64]:
+def make_streams(key: Words, first: int, lanes: int) -> Words:
     """Return the streams uint64[3, 4, W] of the replicates first..first + W - 1: rewards, noise, ties."""
     streams = np.empty((3, 4, lanes), dtype=np.uint64)
-    for i in range(len(_PURPOSES)):
-        _start(key, first, _PURPOSES[i], streams[i])
+    for states, purpose in zip(streams, (REWARD, NOISE, TIE), strict=True):
+        start_streams(key, 0, first, purpose, states)
     return streams
 
 
-@njit
-def _start(key: NDArray[np.uint64], first: int, purpose: Any, states: NDArray[np.uint64]) -> None:
-    """Set states uint64[4, W] to the Philox blocks (key; 0, 0, first + lane, purpose)."""
-    for lane in range(states.shape[1]):
-        words = philox(key[0], key[1], _ZERO, _ZERO, np.uint64(first + lane), purpose)
-        states[0, lane], states[1, lane], states[2, lane], states[3, lane] = words
+@njit(forceinline=True)
+def own_words(state: Any, lane: int, t: int, k: int) -> Any:
+    """Return the four words (uint64) that a policy has for itself and thing k, an arm say, in round t.
+
+    The state has the fields key uint64[2] and replicate uint64[W].
+    """
+    return philox(state.key[0], state.key[1], np.uint64(t), np.uint64(k), state.replicate[lane], POSTERIOR)
 
 
 @njit(forceinline=True)
-def reward_of(luck: Luck, i: int, arm: int, lane: int) -> float:
+def reward_of(tape: Tape, i: int, arm: int, lane: int) -> float:
     """Return the reward of an arm in row i of a lane: what it would have been had the arm been played."""
-    if luck.kind == BERNOULLI:
-        return 1.0 if luck.reward[i, lane] < luck.mean[arm, lane] else 0.0
-    if luck.kind == GAUSSIAN:
-        return luck.mean[arm, lane] + luck.reward[i, lane]
-    return luck.table[i, arm, lane]
+    if tape.kind == BERNOULLI:
+        return 1.0 if tape.reward[i, lane] < tape.mean[arm, lane] else 0.0
+    if tape.kind == GAUSSIAN:
+        return tape.mean[arm, lane] + tape.reward[i, lane]
+    return tape.table[i, arm, lane]
 
 
 @njit
-def fill_luck(luck: Luck, streams: NDArray[np.uint64], n_rounds: int, sigma: float) -> None:
+def fill_tape(tape: Tape, streams: Words, n_rounds: int, sigma: float) -> None:
     """Fill the next `n_rounds` rows of rewards, noise and ties, and move the streams uint64[3, 4, W] on.
 
     Given rewards (TABLE) are the caller's to fill. Arrays without rows are left out.
     """
-    if luck.kind != TABLE:
-        _fill_words(streams[0], luck.reward.view(np.uint64), n_rounds)
-        if luck.kind == BERNOULLI:
-            _to_uniform(luck.reward, n_rounds)
+    if tape.kind != TABLE:
+        fill_words(streams[0], n_rounds, tape.reward.view(np.uint64))
+        if tape.kind == BERNOULLI:
+            _to_uniform(tape.reward, n_rounds)
         else:
-            _to_normal(luck.reward, n_rounds, sigma)
-    if luck.noise.shape[0] > 0:
-        _fill_words(streams[1], luck.noise.view(np.uint64), n_rounds)
-        _to_laplace(luck.noise, n_rounds)
-    if luck.tie.shape[0] > 0:
-        _fill_words(streams[2], luck.tie, n_rounds)
-
-
-@njit
-def _fill_words(states: NDArray[np.uint64], words: NDArray[np.uint64], n_rounds: int) -> None:
-    """Write the next n words of each lane's stream, states uint64[4, W], into words uint64[B, W]."""
-    for i in range(n_rounds):
-        for lane in range(states.shape[1]):
-            word, s0, s1, s2, s3 = next_word(
-                states[0, lane], states[1, lane], states[2, lane], states[3, lane]
-            )
-            states[0, lane], states[1, lane], states[2, lane], states[3, lane] = s0, s1, s2, s3
-            words[i, lane] = word
+            _to_normal(tape.reward, n_rounds, sigma)
+    if tape.noise.shape[0] > 0:
+        fill_words(streams[1], n_rounds, tape.noise.view(np.uint64))
+        _to_laplace(tape.noise, n_rounds)
+    if tape.tie.shape[0] > 0:
+        fill_words(streams[2], n_rounds, tape.tie)
 
 
 # The next three change words to draws where they lie: with a second array for the words, the code would test
 # whether the two overlap, find that they do, and leave its vector form aside.
 
 
-@njit(forceinline=True)
-def _fast_uniform(word: Any) -> float:
-    """Return ``_random.uniform``, to the bit, without converting an integer.
-
-    The upper 52 bits become the fraction of a float in [1, 2); less 1 - 2^-53 that is (k + 1/2) 2^-52.
-    """
-    bits: Any = np.int64((word >> _TWELVE) | _ONE_BITS)
-    return bits_float(bits) - _BELOW_ONE
-
-
 @njit
-def _to_uniform(values: NDArray[np.float64], n_rounds: int) -> None:
+def _to_uniform(values: Floats, n_rounds: int) -> None:
     """Turn the bits of values float64[B, W] into uniforms."""
     for i in range(n_rounds):
         for lane in range(values.shape[1]):
-            values[i, lane] = _fast_uniform(np.uint64(float_bits(values[i, lane])))
+            values[i, lane] = uniform(np.uint64(float_bits(values[i, lane])))
 
 
 @njit
-def _to_normal(values: NDArray[np.float64], n_rounds: int, sigma: float) -> None:
+def _to_normal(values: Floats, n_rounds: int, sigma: float) -> None:
     """Turn the bits of values float64[B, W] into sigma times standard normal draws."""
     for i in range(n_rounds):
         for lane in range(values.shape[1]):
@@ -153,10 +173,82 @@ def _to_normal(values: NDArray[np.float64], n_rounds: int, sigma: float) -> None
 
 
 @njit
-def _to_laplace(values: NDArray[np.float64], n_rounds: int) -> None:
+def _to_laplace(values: Floats, n_rounds: int) -> None:
     """Turn the bits of values float64[B, W] into draws of ``_random.laplace``: the lowest bit is the sign."""
     for i in range(n_rounds):
         for lane in range(values.shape[1]):
             word = np.uint64(float_bits(values[i, lane]))
-            magnitude = -log(_fast_uniform(word))
+            magnitude = -log(uniform(word))
             values[i, lane] = bits_float(float_bits(magnitude) ^ np.int64(word << _SIGN_SHIFT))
+
+
+# The next two are written into every policy's own functions: Numba keeps compiled code only of functions that
+# name what they call.
+
+
+@njit(inline="always")
+def play_rounds(advance: Any, state: Any, run: Run) -> None:
+    """Play a run of a policy: draw a chunk of rounds, advance by it, and note the regret at the marks."""
+    at = 0
+    while run.marks[at] <= run.first:
+        at += 1
+    t = run.first
+    while t < run.end:
+        stop = min(run.end, t + run.tape.reward.shape[0], run.marks[at])
+        fill_tape(run.tape, run.streams, stop - t, run.sigma)
+        advance(state, run.tape, t, stop, run.random_ties)
+        t = stop
+        if run.marks[at] == t:
+            _mark(state.pulls, run.gap, run.regret[at])
+            at += 1
+
+
+@njit(inline="always")
+def advance_rounds(
+    choose: Any, update: Any, state: Any, tape: Tape, first: int, end: int, random_ties: bool
+) -> None:
+    """Play the rounds first..end-1 of all lanes, one after the other; row 0 of the tape is round first."""
+    noisy = tape.noise.shape[0] > 0
+    for lane in range(state.pulls.shape[1]):
+        for t in range(first, end):
+            i = t - first
+            word = tape.tie[i, lane] if random_ties else np.uint64(0)
+            arm = choose(state, lane, t, word, random_ties)
+            noise = tape.noise[i, lane] if noisy else 0.0
+            update(state, lane, t, arm, reward_of(tape, i, arm, lane), noise)
+
+
+@njit
+def _mark(pulls: NDArray[np.int64], gap: Floats, regret: Floats) -> None:
+    """Set regret float64[W] to the sum over arms of gap float64[K, W] times pulls int64[K, W]."""
+    for lane in range(regret.size):
+        regret[lane] = 0.0
+    for k in range(gap.shape[0]):
+        for lane in range(regret.size):
+            regret[lane] += gap[k, lane] * pulls[k, lane]
+
+
+class Draws:
+    """Noise and tie words by round, at the addresses that a replicate of a simulation has.
+
+    `n_arms` is that of ``tape.table``, where the rewards of a row may be put; `noise` and `ties` say what is
+    drawn, and the rest is 0. The tape has one lane, and :meth:`row` says which row is whose round.
+    """
+
+    def __init__(self, key: Words, replicate: int = 0, n_arms: int = 0, *, noise: bool, ties: bool) -> None:
+        self._streams = make_streams(key, replicate, 1)
+        self.tape = make_tape(np.empty((n_arms, 1)), _CHUNK, TABLE, noise=noise, ties=ties)
+        self._noise, self._ties, self._filled = noise, ties, 0  # rounds drawn so far
+
+    def row(self, t: int) -> int:
+        """Return the row of round t, which is not before the chunk of any round before."""
+        while t >= self._filled:
+            fill_tape(self.tape, self._streams, _CHUNK, 0.0)
+            self._filled += _CHUNK
+        return t % _CHUNK
+
+    def at(self, t: int) -> tuple[float, Any]:
+        """Return (standard Laplace draw, tie word) of round t."""
+        i = self.row(t)
+        noise = float(self.tape.noise[i, 0]) if self._noise else 0.0
+        return noise, self.tape.tie[i, 0] if self._ties else np.uint64(0)

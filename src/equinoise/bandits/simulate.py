@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -13,15 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, _results, replicates
-from equinoise.bandits.policies.registry import POLICIES, Policy
+from equinoise._checkpoint import kept_as
+from equinoise.bandits.policies.registry import MAX_HORIZON, POLICIES
 from equinoise.bandits.result import BanditRun
 
 __all__ = ["simulate"]
 
-MAX_HORIZON = 2**48  # counts stay exact in float64
-_LEAST_EPSILON = 1e-100  # noise and widths stay finite
 _LARGEST_MEAN = 1e100
-_LANES = 64  # replicates side by side: state and luck of K = 20 arms stay in the first cache
+_LANES = 64  # replicates side by side: state and tape of K = 20 arms stay in the first cache
 _CHUNK = 64  # rounds drawn at a time
 _WORTH_TABLES = 8  # replicates: for fewer it is quicker to compute what they need as they go
 _VECTOR = 8  # lanes of the widest vector
@@ -73,11 +71,8 @@ def simulate(
     Parameters
     ----------
     policy : str
-        Without privacy: "ucb", "ucb1". Private: "private-ucb", "dp-klucb", "dp-se", "adap-ucb",
-        "lazy-dp-ts". Controls: "uniform" plays the arms in turn, so its means are exactly unbiased;
-        "greedy" plays the largest mean; "width-only" is private-ucb without its noise, and "noise-only"
-        private-ucb without its width, neither of them private to speak of.
-        See :data:`equinoise.bandits.POLICIES` for what each is and who found it.
+        A name in :data:`equinoise.bandits.POLICIES`, which says what each is, who found it, why it is
+        private or that it is not, and what options it takes.
     means : float64[K] or float64[R, K]
         True means of the arms, or of the arms of every replicate.
     horizon : int
@@ -143,9 +138,9 @@ def simulate(
     true_means = _true_means(means, n, kind)
     n_arms = true_means.shape[-1]
     rounds = _checks.integer("horizon", horizon, n_arms, MAX_HORIZON)
-    budget = checked_epsilon(spec, epsilon)
+    budget = spec.checked_epsilon(epsilon)
     spread = _checks.number("sigma", sigma, 0.0, _LARGEST_MEAN)
-    chosen = checked_options(spec, width, counter, options)
+    chosen = spec.checked_options({"width": width, "counter": counter, **options})
     order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
     _results.check_memory(n, 2 * n_arms + len(checkpoints))
@@ -208,36 +203,12 @@ def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> NDArray[np.
     return result
 
 
-def checked_epsilon(spec: Policy, epsilon: float | None) -> float:
-    """Return epsilon, or infinity for a policy that takes none."""
-    if epsilon is None:
-        if spec.needs_epsilon:
-            raise ValueError(f"epsilon must be given for the policy {spec.name!r}, got None")
-        return math.inf
-    budget = _checks.epsilon(epsilon)
-    if not spec.needs_epsilon:
-        return math.inf
-    return _checks.number("epsilon", budget, _LEAST_EPSILON, finite=False)
-
-
-def checked_options(spec: Policy, width: str, counter: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the policy, refusing those of no policy and of another."""
-    given: dict[str, Any] = {
-        "width": _checks.choice("width", width, ("counter", "published")),
-        "counter": _checks.choice("counter", counter, ("binary", "hybrid")),
-    }
-    for name, value in options.items():
-        if name not in spec.options:
-            raise TypeError(f"{name!r} is no option of the policy {spec.name!r}")
-        given[name] = _checks.flag(name, value)
-    return {name: given.get(name, default) for name, default in spec.options.items()}
-
-
 # ----------------------------------------------------------------------------------------------------------
 # Work
 # ----------------------------------------------------------------------------------------------------------
 
 
+@kept_as("equinoise.bandits.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
     """Run the replicates start..stop-1; this is what executors are given."""
     n, n_arms = stop - start, task.true_means.shape[-1]
@@ -262,39 +233,27 @@ def _run_lanes(task: _Task, first: int, end: int, results: Mapping[str, NDArray[
     if spec.lockstep and n > _VECTOR // 2:  # a vector that is not full costs as much: its rest is thrown away
         lanes = -(-n // _VECTOR) * _VECTOR
     mean = _lane_means(task.true_means, first, end, lanes)
-    luck = rewards.make_luck(mean, _CHUNK, task.kind, noise=spec.needs_noise, ties=task.random_ties)
-    streams = rewards.make_streams(task.key, first, lanes)
-    state = spec.make_state(
-        len(mean),
-        lanes,
-        task.horizon,
-        task.epsilon,
-        task.options,
-        tables=task.tables,
-        key=task.key,
-        first=first,
+    run = rewards.Run(
+        rewards.make_tape(mean, _CHUNK, task.kind, noise=spec.needs_noise, ties=task.random_ties),
+        rewards.make_streams(task.key, first, lanes),
+        task.sigma,
+        task.checkpoints,
+        gap=mean.max(axis=0) - mean,
+        regret=np.empty((len(task.checkpoints), lanes)),
+        random_ties=task.random_ties,
+        first=0,
+        end=0,
     )
-    gap = mean.max(axis=0) - mean
-    regret = np.empty((len(task.checkpoints), lanes))
+    setting = len(mean), lanes, task.horizon, task.epsilon, task.options
+    state = spec.make_state(*setting, tables=task.tables, key=task.key, first=first)
     piece = max(_CHUNK, _WORK_A_PIECE // lanes)
     for begin in range(0, task.horizon, piece):
         stop = min(begin + piece, task.horizon)
-        spec.play(
-            state,
-            luck,
-            streams,
-            task.sigma,
-            task.checkpoints,
-            gap,
-            regret,
-            begin,
-            stop,
-            task.random_ties,
-        )
+        spec.kernels.play(state, run._replace(first=begin, end=stop))
         replicates.tick((stop - begin) * n)
     results["reward_sum"][:] = state.reward_sum.T[:n]
     results["pulls"][:] = state.pulls.T[:n]
-    results["regret"][:] = regret.T[:n]
+    results["regret"][:] = run.regret.T[:n]
 
 
 def _lane_means(true_means: NDArray[np.float64], first: int, end: int, lanes: int) -> NDArray[np.float64]:

@@ -42,7 +42,7 @@ def command(
         tuple[float, float] | None,
         typer.Option(
             metavar="LO HI",
-            help="Smallest and largest value that anybody could have. By default the data's own.",
+            help="Smallest and largest possible value, known without the data. By default the data's own.",
         ),
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the sample; by default as many as FILE.")] = None,

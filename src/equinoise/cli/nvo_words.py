@@ -144,8 +144,8 @@ def _explain(made: Release, screen: Console) -> None:
     largest = float(game.scales.max()) * (stop - start)
     together = made.parameters.total_epsilon is not None
     advice = [
-        f"a larger scale (the largest is {largest:.3g}; {enough:.3g} satisfies everybody whatever the data, "
-        "and --scales 8 has it)",
+        f"a larger scale (the largest is {largest:.3g}; {enough:.3g} satisfies every record, whatever the "
+        "data, and --scales 8 has it)",
         "fewer bins (--bins)",
         f"a larger {'--total-epsilon' if together else '--epsilon'}",
         *(["fewer rows (--rows)"] if together else []),

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise._random import laplace
+from equinoise._random import fill_words, laplace, uniform
 from equinoise.bandits.linear.arrays import Floats, Learner, Plan, Round, Streams
-from equinoise.bandits.linear.sphere import fill_directions, fill_normals, fill_words, unit
+from equinoise.bandits.linear.sphere import fill_directions, fill_normals
 from equinoise.mechanisms.kernels import prefix_total
 
 __all__ = ["play", "play_private"]
@@ -28,6 +28,29 @@ __all__ = ["play", "play_private"]
 _TIE = 1e-9  # arms never pulled have equal indices but for rounding; the lowest number is to win
 _TOP: Any = np.int64(0)  # the first row; a plain 0 would have callees compiled for it alone
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
+
+
+@njit(inline="always")
+def _play(
+    score: Any,
+    estimate: Any,
+    plan: Plan,
+    learner: Learner,
+    streams: Streams,
+    scratch: Round,
+    first: int,
+    end: int,
+) -> None:
+    """Play the rounds first..end-1 in all lanes, with the two steps that depend on the policy."""
+    for t in range(first, end):
+        _show(plan, streams, scratch, t)
+        score(learner, scratch)
+        _choose(plan, learner, scratch, t)
+        _draw_rewards(plan, learner, streams, scratch)
+        _take_out(learner, scratch)
+        _regress(scratch)
+        _put_back(plan, learner, scratch)
+        estimate(plan, learner, streams, scratch)
 
 
 @njit
@@ -38,15 +61,7 @@ def play(plan: Plan, learner: Learner, streams: Streams, scratch: Round, first: 
     with the largest one, the lowest number among equals; its reward y, of mean theta_k' x_k;
     V_k += x x', b_k += y x, and the estimate stays V_k^-1 b_k.
     """
-    for t in range(first, end):
-        _show(plan, streams, scratch, t)
-        _score(learner, scratch)
-        _choose(plan, learner, scratch, t)
-        _draw_rewards(plan, learner, streams, scratch)
-        _take_out(learner, scratch)
-        _regress(scratch)
-        _put_back(plan, learner, scratch)
-        _estimate(learner, scratch)
+    _play(_score, _estimate, plan, learner, streams, scratch, first, end)
 
 
 @njit
@@ -59,15 +74,7 @@ def play_private(
     noise_width(n_k); and arms never played come first, lowest number first, since before there is any noise
     an index without its width would never be reached by the others.
     """
-    for t in range(first, end):
-        _show(plan, streams, scratch, t)
-        _score_private(learner, scratch)
-        _choose(plan, learner, scratch, t)
-        _draw_rewards(plan, learner, streams, scratch)
-        _take_out(learner, scratch)
-        _regress(scratch)
-        _put_back(plan, learner, scratch)
-        _estimate_privately(plan, learner, streams, scratch)
+    _play(_score_private, _estimate_privately, plan, learner, streams, scratch, first, end)
 
 
 @njit
@@ -203,7 +210,7 @@ def _draw_rewards(plan: Plan, learner: Learner, streams: Streams, scratch: Round
         mean = scratch.expected[_at(scratch.arm[lane]), lane]
         learner.regret[lane] += scratch.top[lane] - mean
         if plan.binary:
-            reward[lane] = 1.0 if unit(words[0, lane]) < 0.5 * (1.0 + mean) else -1.0
+            reward[lane] = 1.0 if uniform(words[0, lane]) < 0.5 * (1.0 + mean) else -1.0
         else:
             reward[lane] = mean + plan.sigma * normals[0, lane]
 
@@ -257,7 +264,7 @@ def _put_back(plan: Plan, learner: Learner, scratch: Round) -> None:
 
 
 @njit
-def _estimate(learner: Learner, scratch: Round) -> None:
+def _estimate(plan: Plan, learner: Learner, streams: Streams, scratch: Round) -> None:
     """Move the estimate of each lane's arm by u (y - estimate' x)/(1 + x'u): it stays V^-1 b."""
     for i in range(scratch.image.shape[0]):
         for lane in range(scratch.step.size):

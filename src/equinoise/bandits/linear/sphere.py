@@ -15,32 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise._elementary import log
-from equinoise._intrinsics import bits_float
 from equinoise._jit import njit
-from equinoise._random import next_word, philox
+from equinoise._random import fill_words, uniform
 
-__all__ = ["circle", "fill_directions", "fill_normals", "fill_words", "start_stream", "unit", "words_of"]
+__all__ = ["circle", "fill_directions", "fill_normals", "words_of"]
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
-_ZERO = np.uint64(0)
-_FRACTION = np.uint64(12)
-_ONE_BITS = np.uint64(0x3FF0000000000000)  # of the float 1.0
-_BELOW_ONE = 1.0 - 2.0**-53
 _SWAP = np.uint64(1)
 _FLIP = np.uint64(2)
 _HALF_PI = np.pi / 2
-
-
-@njit(forceinline=True)
-def unit(word: Any) -> Any:
-    """Return the uniform of a word, ``_random.uniform`` to the bit, without converting an integer.
-
-    The upper 52 bits become the fraction of a float in [1, 2); less 1 - 2^-53 that is (k + 1/2) 2^-52.
-    """
-    bits: Any = np.int64((word >> _FRACTION) | _ONE_BITS)
-    return bits_float(bits) - _BELOW_ONE
 
 
 @njit(forceinline=True)
@@ -51,7 +36,7 @@ def circle(word: Any) -> Any:
     the two lowest bits say, which are none of those that make the uniform. On the quarter both are Taylor
     polynomials, to a^16 and a^15.
     """
-    a = (unit(word) - 0.5) * _HALF_PI
+    a = (uniform(word) - 0.5) * _HALF_PI
     s = a * a
     high = 1.0 / 479001600.0 + s * (-1.0 / 87178291200.0 + s * (1.0 / 20922789888000.0))
     middle = -1.0 / 720.0 + s * (1.0 / 40320.0 + s * (-1.0 / 3628800.0 + s * high))
@@ -65,39 +50,13 @@ def circle(word: Any) -> Any:
 
 
 @njit
-def start_stream(key: Words, entity: int, first: int, purpose: Any, states: Words) -> None:
-    """Set states uint64[4, W] to the Philox blocks (key; 0, entity, first + lane, purpose)."""
-    for lane in range(states.shape[1]):
-        words = philox(key[0], key[1], _ZERO, np.uint64(entity), np.uint64(first + lane), purpose)
-        states[0, lane], states[1, lane], states[2, lane], states[3, lane] = words
-
-
-@njit
-def fill_words(states: Words, n: int, words: Words) -> None:
-    """Write the next n words of each lane's stream, states uint64[4, W], into words uint64[n.., W]."""
-    for i in range(0, n - 3, 4):  # by fours, since states are read and written once for all of them
-        for lane in range(states.shape[1]):
-            s0, s1, s2, s3 = states[0, lane], states[1, lane], states[2, lane], states[3, lane]
-            words[i, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-            words[i + 1, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-            words[i + 2, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-            words[i + 3, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-            states[0, lane], states[1, lane], states[2, lane], states[3, lane] = s0, s1, s2, s3
-    for i in range(n - n % 4, n):
-        for lane in range(states.shape[1]):
-            s0, s1, s2, s3 = states[0, lane], states[1, lane], states[2, lane], states[3, lane]
-            words[i, lane], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-            states[0, lane], states[1, lane], states[2, lane], states[3, lane] = s0, s1, s2, s3
-
-
-@njit
 def fill_normals(words: Words, out: Floats) -> None:
     """Fill out float64[2, W] with standard normal draws r cos(a), r sin(a) (Box and Muller, 1958).
 
     r^2 = -2 ln u of the first row of words uint64[2.., W], and the second row makes the angle.
     """
     for lane in range(out.shape[1]):
-        radius = np.sqrt(-2.0 * log(unit(words[0, lane])))
+        radius = np.sqrt(-2.0 * log(uniform(words[0, lane])))
         cosine, sine = circle(words[1, lane])
         out[0, lane] = radius * cosine
         out[1, lane] = radius * sine
@@ -144,7 +103,7 @@ def _cut(words: Words, first: int, cuts: Floats) -> None:
         cuts[last + 1, lane] = 1.0
     for i in range(1, last):
         for lane in range(cuts.shape[1]):
-            cuts[i, lane] = unit(words[first + i - 1, lane])
+            cuts[i, lane] = uniform(words[first + i - 1, lane])
         for j in range(i, 1, -1):
             for lane in range(cuts.shape[1]):
                 one, two = cuts[j - 1, lane], cuts[j, lane]

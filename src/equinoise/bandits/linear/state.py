@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise._random import CONTEXT, NOISE, REWARD
+from equinoise._random import CONTEXT, NOISE, REWARD, start_streams
 from equinoise.bandits.linear.arrays import Floats, Learner, Plan, Round, Streams
-from equinoise.bandits.linear.sphere import fill_directions, start_stream, words_of
+from equinoise.bandits.linear.sphere import fill_directions, words_of
 from equinoise.mechanisms.kernels import fill_widths
 
 _LANES = 128  # enough that the entry into a loop over lanes costs little
@@ -45,7 +45,7 @@ def make_streams(key: NDArray[np.uint64], first: int, lanes: int) -> Streams:
     """Return the streams of the replicates first..first + lanes - 1."""
     streams = Streams._make(np.empty((4, lanes), dtype=np.uint64) for _ in Streams._fields)
     for states, purpose in zip(streams, (CONTEXT, REWARD, NOISE), strict=True):
-        start_stream(key, 0, first, purpose, states)
+        start_streams(key, 0, first, purpose, states)
     return streams
 
 
@@ -58,7 +58,7 @@ def draw_theta(key: NDArray[np.uint64], first: int, lanes: int, n_arms: int, dim
     free = dimension - 1
     if free:
         states = np.empty((4, lanes), dtype=np.uint64)
-        start_stream(key, _THETA, first, CONTEXT, states)
+        start_streams(key, _THETA, first, CONTEXT, states)
         drawn = np.empty((n_arms * free, lanes))
         words = np.empty((words_of(n_arms, free), lanes), dtype=np.uint64)
         fill_directions(states, words, np.empty(((free + 1) // 2 + 2, lanes)), free, drawn)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise.bandits.draws import Draws
 from equinoise.bandits.live import store
 from equinoise.bandits.live.player import Player
 from equinoise.bandits.live.setting import Setting, arm_names, check_name
-from equinoise.bandits.live.tallies import Books
+from equinoise.bandits.live.tallies import Tallies
 from equinoise.bandits.live.tickets import OpenTickets, Ticket
 from equinoise.bandits.live.whole import whole
+from equinoise.bandits.rewards import Draws
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,11 @@ _MOST_AT_ONCE = 2**20
 
 
 class Bandit:
-    """A bandit that is asked for an arm and told its reward; the parent of the classes of this package."""
+    """A bandit that is asked for an arm and told its reward; the parent of all live bandits.
+
+    Methods raise TypeError or ValueError where an argument is of the wrong kind or out of range, and nothing
+    has changed then.
+    """
 
     policy: ClassVar[str]  # its name in the registry
 
@@ -37,7 +41,7 @@ class Bandit:
         self._setting, self._key = setting, key
         self._player = Player(setting, key, n_arms)
         self._draws = Draws(key, noise=setting.noise == "float", ties=setting.ties == "random")
-        self._books, self._tickets = Books(n_arms), OpenTickets()
+        self._tallies, self._tickets = Tallies(n_arms), OpenTickets()
         self._rows = list(range(n_arms))  # the arms in play
         self._choices: list[int] = []
 
@@ -53,7 +57,7 @@ class Bandit:
     @property
     def arms(self) -> tuple[Arm, ...]:
         """All arms in the order in which they came, also those dropped; pulls and means are in this order."""
-        return tuple(range(len(self._books.pulls)) if self._names is None else self._names)
+        return tuple(range(len(self._tallies.pulls)) if self._names is None else self._names)
 
     @property
     def in_play(self) -> tuple[Arm, ...]:
@@ -79,7 +83,7 @@ class Bandit:
     @property
     def pulls(self) -> NDArray[np.int64]:
         """Rewards told so far, int64[K]."""
-        return self._books.pulls.copy()
+        return self._tallies.pulls.copy()
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -87,7 +91,7 @@ class Bandit:
 
         The means of data that an adaptive policy gathered are biased; a private policy bounds by how much.
         """
-        return self._setting.outside(self._books.mean)  # type: ignore[no-any-return]
+        return self._setting.outside(self._tallies.mean)  # type: ignore[no-any-return]
 
     @property
     def open_tickets(self) -> tuple[Ticket, ...]:
@@ -95,26 +99,22 @@ class Bandit:
         return tuple(self.ticket(number) for number, _ in self._tickets)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row for each arm.
+        """Return one row for each arm: arm, pulls, pending, mean, stderr, dropped.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``arm``, ``pulls``, ``pending`` (selections without a reward), ``mean``, ``stderr`` (of
-            the mean, as if the pulls had been planned) and ``dropped``; private bandits add ``private_mean``
-            and ``bias_bound``.
+        Pending are selections without a reward; stderr is that of the mean, as if the pulls had been planned.
+        Private bandits add private_mean and bias_bound.
         """
         import pandas as pd
 
-        n_arms = len(self._books.pulls)
+        n_arms = len(self._tallies.pulls)
         return pd.DataFrame(
             {
                 "arm": self.arms,
                 "pulls": self.pulls,
                 "pending": [self._tickets.count(arm) for arm in range(n_arms)],
                 "mean": self.means,
-                "stderr": self._setting.span * self._books.stderr,
-                "dropped": self._books.dropped.astype(bool),
+                "stderr": self._setting.span * self._tallies.stderr,
+                "dropped": self._tallies.dropped.astype(bool),
             }
         )
 
@@ -136,17 +136,12 @@ class Bandit:
         Parameters
         ----------
         n : int, optional
-            How many, from 1 to 2^20; a list is returned then.
+            How many, from 1 to 2^20 and within the horizon; a list is returned then.
 
         Returns
         -------
         int or str, or list of them
             Arms are named as the bandit was made: by their number from 0, or by their names.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `n` is not such a number, or goes beyond the horizon.
         """
         if n is None:
             return self.request().arm
@@ -160,21 +155,8 @@ class Bandit:
     def request(self, n: int | None = None) -> Ticket | list[Ticket]:
         """Select as :meth:`select` does, and return tickets, for rewards that come late and in any order.
 
-        Parameters
-        ----------
-        n : int, optional
-            How many, from 1 to 2^20; a list is returned then.
-
-        Returns
-        -------
-        Ticket, or list of them
-            :meth:`update` takes a ticket in the place of an arm. Its ``number`` may be kept instead, and
-            :meth:`ticket` asked for it later.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `n` is not such a number, or goes beyond the horizon.
+        :meth:`update` takes a ticket in the place of an arm. Its ``number`` may be kept instead, and
+        :meth:`ticket` asked for it later.
         """
         wanted = 1 if n is None else _checks.integer("n", n, 1, _MOST_AT_ONCE)
         self._check_horizon(wanted)
@@ -190,13 +172,7 @@ class Bandit:
         return Ticket(t, self._label(arm), self._tickets.owner)
 
     def ticket(self, number: int) -> Ticket:
-        """Return the open ticket of a number.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When there is none: never handed out, or closed.
-        """
+        """Return the open ticket of a number."""
         given = _checks.integer("ticket", number)
         if given not in self._tickets:
             raise ValueError(f"ticket must be an open one, got number {given}, which is unknown or closed")
@@ -213,12 +189,6 @@ class Bandit:
             being asked for: it makes a round of its own.
         reward : float
             Within the bounds.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When the arm or the ticket is unknown, the ticket closed or of another bandit, or the reward not
-            finite or out of bounds. Nothing has changed then.
         """
         if isinstance(arm, Ticket):
             number: int | None = self._number(arm)
@@ -234,7 +204,7 @@ class Bandit:
             row = self._rows.index(place)
             self._player.give(self.rounds - 1, row, value, self._tickets.noise(number))
             self._player.waiting[row] -= 1
-        self._books.add(place, value)
+        self._tallies.add(place, value)
         self._tickets.close(number)
 
     def _unasked(self, place: int, value: float) -> None:
@@ -243,18 +213,12 @@ class Bandit:
         self._check_horizon(1)
         noise, _ = self._draws.at(self.rounds)
         self._player.give(self.rounds, self._rows.index(place), value, noise)
-        self._books.add(place, value)
+        self._tallies.add(place, value)
         self._choices.append(place)
 
     @whole
     def cancel(self, ticket: Ticket) -> None:
-        """Close a ticket whose reward will never come; its round stays counted.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When it is not an open ticket of this bandit.
-        """
+        """Close a ticket whose reward will never come; its round stays counted."""
         if not isinstance(ticket, Ticket):
             raise TypeError(f"ticket must be a Ticket, got {_checks.shown(ticket)}")
         number = self._number(ticket)
@@ -269,24 +233,11 @@ class Bandit:
 
     @whole
     def add_arm(self, name: str | None = None) -> Arm:
-        """Bring a new arm into play; never selected, it comes first.
+        """Bring a new arm into play and return it; never selected, it comes first.
 
-        Parameters
-        ----------
-        name : str, optional
-            Needed where arms have names, and only there. A name is never used twice.
-
-        Returns
-        -------
-        int or str
-            The new arm.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `name` is not a new name.
+        It takes a name where arms have names, and only there, which was never used before.
         """
-        place = len(self._books.pulls)
+        place = len(self._tallies.pulls)
         if self._names is None and name is not None:
             raise ValueError(f"name must be None where arms are numbered, got {_checks.shown(name)}")
         if self._names is not None and check_name("name", name) in self._names:
@@ -294,19 +245,13 @@ class Bandit:
         self._player.add_row()
         if self._names is not None:
             self._names.append(str(name))
-        self._books.add_arm()
+        self._tallies.add_arm()
         self._rows.append(place)
         return self._label(place)
 
     @whole
     def drop_arm(self, arm: Arm) -> None:
-        """Take an arm out of play for good; its numbers stay, and late rewards still count in its mean.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When it is unknown, dropped already, or the last one.
-        """
+        """Take an arm out of play for good; its numbers stay, and late rewards still count in its mean."""
         place = self._place(arm)
         self._check_in_play(place)
         if len(self._rows) == 1:
@@ -315,7 +260,7 @@ class Bandit:
         release = float(self._player.releases[row]) if self._setting.epsilon is not None else np.nan
         self._player.drop_row(row)
         self._rows.remove(place)
-        self._books.drop_arm(place, release)
+        self._tallies.drop_arm(place, release)
 
     # ------------------------------------------------------------------------------------------------------
     # Checks
@@ -327,7 +272,7 @@ class Bandit:
     def _place(self, arm: object) -> int:
         """Return the place of an arm that is or was in play."""
         if self._names is None:
-            return _checks.integer("arm", arm, 0, len(self._books.pulls) - 1)
+            return _checks.integer("arm", arm, 0, len(self._tallies.pulls) - 1)
         if not isinstance(arm, str):
             raise TypeError(f"arm must be the name of an arm or a Ticket, got {_checks.shown(arm)}")
         if arm not in self._names:

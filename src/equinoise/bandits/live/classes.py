@@ -10,7 +10,8 @@ come and go, rewards in their own units.
 * :class:`DPKLUCB`: private, with the least regret known.
 * :class:`LazyDPTS`: private Thompson sampling, which spreads many selections at once over the arms.
 
-The policies ``adap-ucb`` and ``dp-se`` are there to compare with, and have no live form.
+Any other policy whose row of the registry names a live class has one, made when first asked for. The rest
+are there to compare with.
 
 One thread at a time: callers that share a bandit hold a lock.
 """
@@ -18,13 +19,15 @@ One thread at a time: callers that share a bandit hold a lock.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from equinoise._options import checked
 from equinoise._random import stream_key
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.private import PrivateBandit
-from equinoise.bandits.live.setting import Setting, check_bounds
+from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.live.tickets import Ticket
-from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.policies.registry import POLICIES, Policy, check_bounds, policy
 
 __all__ = ["UCB", "UCB1", "Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket"]
 
@@ -32,7 +35,7 @@ _UNIT = (0.0, 1.0)
 
 
 class _OpenBandit(Bandit):
-    """A bandit without privacy."""
+    """A bandit without privacy; :class:`UCB` says what it takes."""
 
     def __init__(
         self,
@@ -41,13 +44,15 @@ class _OpenBandit(Bandit):
         bounds: tuple[float, float] | None = _UNIT,
         ties: str = "first",
         seed: int | None = None,
+        **options: Any,
     ) -> None:
         low, high = (None, None) if bounds is None else check_bounds(bounds)
-        self._start(n_arms, Setting(self.policy, ties, low, high), stream_key(seed))
+        checked(f"class {type(self).__name__}", policy(self.policy).options, options)
+        self._start(n_arms, Setting(self.policy, ties, low, high, options=options), stream_key(seed))
 
 
 class UCB(_OpenBandit):
-    """Plays the arm with the largest S/n + sqrt(ln(2/delta_t)/(2n)), delta_t = 1/(1 + t ln^2 t).
+    """Plays the arm with the largest S/n + sqrt(ln(2/delta_t)/(2n)), delta_t = 1/(1 + t ln^2 t) [1]_.
 
     n is the number of an arm's rewards, S their sum, t the round.
 
@@ -62,14 +67,9 @@ class UCB(_OpenBandit):
     seed : int, optional
         Of the drawn ties; None takes randomness from the operating system.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-
     References
     ----------
-    Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
+    .. [1] Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
 
     Examples
     --------
@@ -94,29 +94,11 @@ class UCB(_OpenBandit):
 
 
 class UCB1(_OpenBandit):
-    """Plays the arm with the largest S/n + sqrt(2 ln t/n).
-
-    n is the number of an arm's rewards, S their sum, t the round.
-
-    Parameters
-    ----------
-    n_arms : int or sequence of str
-        The number of arms, which are then called 0, 1, ..., or their names.
-    bounds : tuple of float or None
-        Smallest and largest reward; the policy sees them as 0 and 1. None takes any finite reward as it is.
-    ties : {"first", "random"}
-        Which of several best arms: the first, or one drawn.
-    seed : int, optional
-        Of the drawn ties; None takes randomness from the operating system.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
+    """Plays the arm with the largest S/n + sqrt(2 ln t/n) [1]_; made as :class:`UCB` is.
 
     References
     ----------
-    Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
+    .. [1] Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
 
     Examples
     --------
@@ -129,18 +111,16 @@ class UCB1(_OpenBandit):
 
 
 class PrivateUCB(PrivateBandit):
-    """UCB on sums from a private counter for each arm: (S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n.
+    """UCB on sums from a private counter for each arm: (S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n [1]_.
 
     A reward goes into one arm's counter, so every counter has the whole epsilon. See :class:`PrivateBandit`
-    for what is private and what is not.
+    for what is private and what is not, and for `n_arms`, `epsilon`, `noise`, `seed`, `bounds`, `ties`. Arms
+    added on the way get counters of their own and cost no privacy.
 
     Parameters
     ----------
-    n_arms : int or sequence of str
-        The number of arms, which are then called 0, 1, ..., or their names. Arms added on the way get
-        counters of their own and cost no privacy.
-    epsilon : float
-        Privacy of the choices in each reward: positive and finite.
+    n_arms, epsilon, noise, seed, bounds, ties
+        As in :class:`PrivateBandit`.
     horizon : int, optional
         Most rounds, T. It makes binary counters with noise of scale (floor(log2 T) + 1)/epsilon; without it
         the counters are hybrid, and noisier.
@@ -149,27 +129,10 @@ class PrivateUCB(PrivateBandit):
         which takes a horizon (and the number of arms now in play).
     counter : {"binary", "hybrid"}, optional
         Binary with a horizon and hybrid without, where it is not given.
-    noise : {"secure", "float"}
-        "secure" noises the counters' sums with OpenDP from the operating system's randomness; nothing else of
-        a reward reaches the policy. "float" is for simulations: reproducible, and **not private**, since the
-        low bits of a float64 show what was added to it.
-    seed : int, optional
-        Of "float" noise and of drawn ties; "secure" takes none.
-    bounds : tuple of float
-        Smallest and largest reward; others are refused.
-    ties : {"first", "random"}
-        Which of several best arms: the first, or one drawn.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-    ImportError
-        With "secure", when OpenDP is not installed.
 
     References
     ----------
-    Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML.
+    .. [1] Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML.
 
     Examples
     --------
@@ -211,64 +174,23 @@ class PrivateUCB(PrivateBandit):
         bounds: tuple[float, float] = _UNIT,
         ties: str = "first",
     ) -> None:
-        if counter is None:
-            counter = "hybrid" if horizon is None else "binary"
-        options = {"width": width, "counter": counter}
-        self._private(n_arms, epsilon, horizon, noise, seed, bounds, ties, options)
+        given: dict[str, Any] = {"noise": noise, "seed": seed, "bounds": bounds, "ties": ties}
+        super().__init__(n_arms, epsilon, horizon=horizon, width=width, counter=counter, **given)
 
 
-class _BatchBandit(PrivateBandit):
-    """A private bandit that releases batches and needs no horizon."""
-
-    def __init__(
-        self,
-        n_arms: int | Sequence[str],
-        epsilon: float,
-        *,
-        noise: str = "secure",
-        seed: int | None = None,
-        bounds: tuple[float, float] = _UNIT,
-        ties: str | None = None,
-    ) -> None:
-        given = policy(self.policy).ties if ties is None else ties
-        self._private(n_arms, epsilon, None, noise, seed, bounds, given, {})
-
-
-class DPKLUCB(_BatchBandit):
-    """KL-UCB with a divergence that knows the noise: batches of 1, 2, 4, ... pulls, each released once.
+class DPKLUCB(PrivateBandit):
+    """KL-UCB with a divergence that knows the noise: batches of 1, 2, 4, ... pulls, each released once [1]_.
 
     The index of an arm is the largest q with d(x, q) <= ln t/n, x the clipped mean of the n rewards released
     so far, d(x, y) = min over z in [x, y] of epsilon (z - x) + kl(z, y). An arm is played until its batch is
-    full; late rewards count in the batch that is open when they come. See :class:`PrivateBandit` for what is
-    private and what is not.
-
-    Parameters
-    ----------
-    n_arms : int or sequence of str
-        The number of arms, which are then called 0, 1, ..., or their names.
-    epsilon : float
-        Privacy of the choices in each reward: positive and finite.
-    noise : {"secure", "float"}
-        "secure" noises the batches' sums with OpenDP from the operating system's randomness; nothing else of
-        a reward reaches the policy. "float" is for simulations: reproducible, and **not private**.
-    seed : int, optional
-        Of "float" noise and of drawn ties; "secure" takes none.
-    bounds : tuple of float
-        Smallest and largest reward; others are refused.
-    ties : {"first", "random"}, optional
-        Which of several best arms: the first, or one drawn. Drawn where not given: clipped means tie often.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-    ImportError
-        With "secure", when OpenDP is not installed.
+    full; late rewards count in the batch that is open when they come. Ties are drawn where nothing else is
+    said, since clipped means tie often. Made as every :class:`PrivateBandit` is, which says what is private
+    and what is not.
 
     References
     ----------
-    Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under global differential
-    privacy.
+    .. [1] Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under global
+       differential privacy.
 
     Examples
     --------
@@ -283,39 +205,16 @@ class DPKLUCB(_BatchBandit):
     policy = "dp-klucb"
 
 
-class LazyDPTS(_BatchBandit):
-    """Thompson sampling from the noised mean of each arm's last full buffer, of 1, 2, 4, ... rewards.
+class LazyDPTS(PrivateBandit):
+    """Thompson sampling from the noised mean of each arm's last full buffer, of 1, 2, 4, ... rewards [1]_.
 
-    Every selection draws from the arms' Beta posteriors, so that many at once spread over the arms. See
-    :class:`PrivateBandit` for what is private and what is not.
-
-    Parameters
-    ----------
-    n_arms : int or sequence of str
-        The number of arms, which are then called 0, 1, ..., or their names.
-    epsilon : float
-        Privacy of the choices in each reward: positive and finite.
-    noise : {"secure", "float"}
-        "secure" noises the buffers' sums with OpenDP from the operating system's randomness; nothing else of
-        a reward reaches the policy. "float" is for simulations: reproducible, and **not private**.
-    seed : int, optional
-        Of "float" noise, drawn ties and posterior draws; "secure" takes none.
-    bounds : tuple of float
-        Smallest and largest reward; others are refused.
-    ties : {"first", "random"}, optional
-        Which of several best arms: the first, or one drawn. The first where not given: draws hardly ever tie.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-    ImportError
-        With "secure", when OpenDP is not installed.
+    Every selection draws from the arms' Beta posteriors, so that many at once spread over the arms. Made as
+    every :class:`PrivateBandit` is, which says what is private and what is not.
 
     References
     ----------
-    Hu, Hegde (2022), Near-optimal Thompson sampling-based algorithms for differentially private stochastic
-    bandits, UAI.
+    .. [1] Hu, Hegde (2022), Near-optimal Thompson sampling-based algorithms for differentially private
+       stochastic bandits, UAI.
 
     Examples
     --------
@@ -328,3 +227,27 @@ class LazyDPTS(_BatchBandit):
     """
 
     policy = "lazy-dp-ts"
+
+
+def __getattr__(name: str) -> Any:
+    """Make the live class of a policy that has none above."""
+    for row in POLICIES.values():
+        if row.live is not None and row.live.name == name:
+            globals()[name] = _made(row, name)
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _made(row: Policy, name: str) -> type[Bandit]:
+    """Return a live class that is all in a row of the registry."""
+    parent = PrivateBandit if row.private else _OpenBandit
+    options = "".join(
+        f"\n{name} : {option.kind}\n    {option.summary}; by default {option.default!r}."
+        for name, option in row.options.items()
+    )
+    text = (
+        f"The policy {row.name}: {row.summary} [1]_.\n\n{row.proof or 'It is not private.'}\n\n"
+        f"Parameters\n----------\nOthers\n    As in :class:`{'PrivateBandit' if row.private else 'UCB'}`."
+        f"{options}\n\nReferences\n----------\n.. [1] {row.source}.\n"
+    )
+    return type(name, (parent,), {"policy": row.name, "__doc__": text, "__module__": __name__})

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise.bandits.live.rows import arm_fields, move_rows, restore_rows
-from equinoise.bandits.live.secure import BatchFeed, CounterFeed, Feed, FloatFeed
+from equinoise.bandits.live.secure import make_feed
 from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.policies.registry import policy
 
@@ -21,12 +21,7 @@ _SCRATCH = ("score",)  # fields of states that nothing reads before it is writte
 class Player:
     """The arms in play, called rows here, and what the policy knows of them.
 
-    Parameters
-    ----------
-    setting : Setting
-    key : uint64[2]
-        Of posterior draws.
-    n_rows : int
+    The key uint64[2] is for what the policy draws for itself.
     """
 
     def __init__(self, setting: Setting, key: NDArray[np.uint64], n_rows: int) -> None:
@@ -35,7 +30,7 @@ class Player:
         self._kernels = self._spec.kernels
         self._fields = arm_fields(self._make)
         self._random_ties = setting.ties == "random"
-        self._feed = self._make_feed(n_rows)
+        self._feed = make_feed(self._spec.live.feed if self._spec.live else "plain", n_rows, setting)
         self.state = self._make(n_rows)
         self.waiting = np.zeros(n_rows, dtype=np.int64)  # selections without a reward so far
 
@@ -43,15 +38,6 @@ class Player:
         setting = self._setting
         epsilon = np.inf if setting.epsilon is None else setting.epsilon
         return self._spec.make_state(n_rows, 1, setting.horizon, epsilon, setting.options, key=self._key)
-
-    def _make_feed(self, n_rows: int) -> Feed:
-        setting = self._setting
-        if setting.epsilon is None or not setting.secure:
-            return FloatFeed()
-        if setting.policy == "private-ucb":
-            binary = setting.options["counter"] == "binary"
-            return CounterFeed(n_rows, setting.epsilon, setting.horizon if binary else None)
-        return BatchFeed(n_rows, setting.epsilon)
 
     @property
     def pulls(self) -> NDArray[np.int64]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise._options import checked
 from equinoise._random import stream_key
 from equinoise.bandits.live.bandit import Bandit
-from equinoise.bandits.live.setting import Setting, check_bounds
+from equinoise.bandits.live.setting import Setting
+from equinoise.bandits.policies.registry import check_bounds, policy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,25 +40,58 @@ class PrivateBandit(Bandit):
     the private numbers suggested can be corrected (:func:`equinoise.inference.adjusted_p_value`, with
     :attr:`rounds` as n). Such a correction leaves nothing once epsilon sqrt(rounds) passes about 3: 5,000
     rounds want an epsilon of 0.04 for it, though one of 1 for the quick choice of an arm.
+
+    Parameters
+    ----------
+    n_arms : int or sequence of str
+        The number of arms, which are then called 0, 1, ..., or their names.
+    epsilon : float
+        Privacy of the choices in each reward: positive and finite.
+    noise : {"secure", "float"}
+        "secure" noises sums with OpenDP from the operating system's randomness; nothing else of a reward
+        reaches the policy. "float" is for simulations: reproducible, and **not private**, since the low bits
+        of a float64 show what was added to it.
+    seed : int, optional
+        Of "float" noise, drawn ties and whatever else a policy draws; "secure" takes none.
+    bounds : tuple of float
+        Smallest and largest reward; others are refused.
+    ties : {"first", "random"}, optional
+        Which of several best arms: the first, or one drawn. By default as the policy has it in simulations.
+    **options
+        Of the policy, as :data:`equinoise.bandits.POLICIES` has them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+    ImportError
+        With "secure", when OpenDP is not installed.
     """
 
-    def _private(
+    def __init__(
         self,
-        arms: Any,
+        n_arms: int | Sequence[str],
         epsilon: float,
-        horizon: int | None,
-        noise: str,
-        seed: int | None,
-        bounds: tuple[float, float],
-        ties: str,
-        options: Mapping[str, Any],
+        *,
+        noise: str = "secure",
+        seed: int | None = None,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        ties: str | None = None,
+        **options: Any,
     ) -> None:
-        """Check what the constructors of all private bandits take, and begin."""
-        low, high = check_bounds(bounds)
-        setting = Setting(self.policy, ties, low, high, epsilon, horizon, noise, dict(options))
+        row, (low, high) = policy(self.policy), check_bounds(bounds)
+        free = row.live.without_horizon if row.live else None
+        horizon = None if free is None else options.pop("horizon", None)
+        if free is not None:
+            defaults = {name: option.default for name, option in row.options.items()}
+            given = {name: value for name, value in options.items() if value is not None}
+            options = {**(free if horizon is None else defaults), **given}
+        checked(f"class {type(self).__name__}", row.options, options)
+        order = row.ties if ties is None else ties
+        setting = Setting(self.policy, order, low, high, epsilon, horizon, noise, options)
         if setting.secure and seed is not None:
             raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
-        self._start(arms, setting, stream_key(seed))
+        self._start(n_arms, setting, stream_key(seed))
 
     @property
     def epsilon(self) -> float:
@@ -76,7 +111,7 @@ class PrivateBandit(Bandit):
         NaN for an arm of which nothing was released; what was last known of an arm that was dropped. Noise
         may carry them out of the bounds.
         """
-        known = self._books.last_release.copy()
+        known = self._tallies.last_release.copy()
         known[self._rows] = self._player.releases
         return self._setting.outside(known)  # type: ignore[no-any-return]
 
@@ -94,12 +129,5 @@ class PrivateBandit(Bandit):
         return self._setting.span * math.tanh(self.epsilon / 2.0)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row for each arm.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``arm``, ``pulls``, ``pending`` (selections without a reward), ``mean``, ``stderr`` (of
-            the mean, as if the pulls had been planned), ``dropped``, ``private_mean`` and ``bias_bound``.
-        """
+        """Return one row for each arm: as other bandits do, with private_mean and bias_bound."""
         return super().to_frame().assign(private_mean=self.private_means, bias_bound=self.bias_bound)

@@ -7,21 +7,26 @@ computes, and however it rounds, is then made of private numbers only.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from equinoise import _checks
+from equinoise.bandits.live.setting import Setting
 from equinoise.mechanisms import BinaryCounter, HybridCounter, secure_laplace
 
-__all__ = ["BatchFeed", "CounterFeed", "Feed", "FloatFeed"]
+__all__ = ["BatchFeed", "CounterFeed", "Feed", "make_feed"]
 
 _STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are exact in a float64
 
 
-class Feed(Protocol):
-    """Gives rewards in [0, 1] to the arms (rows) of a policy's state."""
+class Feed:
+    """Gives rewards in [0, 1] to the arms (rows) of a policy's state: here as they are, with drawn noise.
+
+    Right for simulations and for policies without privacy; the secure forms keep more than the state.
+    """
 
     def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
         """Give row its reward in round t; after an exception nothing has changed."""
+        kernels.update(state, 0, t, row, reward, noise)
 
     def keep(self, rows: list[int]) -> None:
         """Keep these rows alone, in this order."""
@@ -34,35 +39,16 @@ class Feed(Protocol):
 
     def restore(self, saved: Any, state: Any) -> None:
         """Go on from what :meth:`saved` returned; ValueError when it does not fit the state."""
-
-
-class FloatFeed:
-    """Rewards as they are, noise drawn by address beside them: for simulations and for open policies."""
-
-    def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
-        """Give row its reward."""
-        kernels.update(state, 0, t, row, reward, noise)
-
-    def keep(self, rows: list[int]) -> None:
-        """Keep nothing."""
-
-    def add_row(self) -> None:
-        """Keep nothing."""
-
-    def saved(self) -> None:
-        """Return nothing: all is in the state."""
-
-    def restore(self, saved: Any, state: Any) -> None:
-        """Go on from the state alone."""
         if saved is not None:
             raise ValueError("secure must be None without secure noise")
 
 
-class CounterFeed:
+class CounterFeed(Feed):
     """A secure counter for each row, whose private sums are all that the policy hears of rewards."""
 
-    def __init__(self, n_rows: int, epsilon: float, horizon: int | None) -> None:
-        self._epsilon, self._horizon = epsilon, horizon
+    def __init__(self, n_rows: int, epsilon: float, setting: Setting) -> None:
+        self._epsilon = epsilon
+        self._horizon = setting.horizon if setting.options["counter"] == "binary" else None
         self._counters = [self._make() for _ in range(n_rows)]
 
     def _make(self) -> BinaryCounter | HybridCounter:
@@ -101,10 +87,10 @@ class CounterFeed:
             self._counters[row] = counter
 
 
-class BatchFeed:
+class BatchFeed(Feed):
     """An exact sum for each row, noised once, when the row's batch is full."""
 
-    def __init__(self, n_rows: int, epsilon: float) -> None:
+    def __init__(self, n_rows: int, epsilon: float, setting: Setting) -> None:
         self._epsilon = epsilon
         self._sums = [0] * n_rows  # of the open batches, in steps of the grid
         self._noised(0)  # what is missing is missed now, not at the first reward
@@ -144,3 +130,13 @@ class BatchFeed:
         self._sums = [
             _checks.integer("secure", entry, 0, n * _STEPS) for entry, n in zip(saved, gathered, strict=True)
         ]
+
+
+_SECURE = {"counter": CounterFeed, "batch": BatchFeed}
+
+
+def make_feed(feed: str, n_rows: int, setting: Setting) -> Feed:
+    """Return how rewards reach the `n_rows` arms of a live policy; `feed` is what its row says."""
+    if setting.epsilon is None or not setting.secure:
+        return Feed()
+    return _SECURE[feed](n_rows, setting.epsilon, setting)

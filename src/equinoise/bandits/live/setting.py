@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.policies.registry import LARGEST, check_bounds, policy
 
-__all__ = ["Setting", "arm_names", "check_bounds"]
+__all__ = ["Setting", "arm_names"]
 
-LARGEST = 1e100  # of a reward: squares of sums stay finite
 _MOST_ARMS = 2**20
 _MOST_ROUNDS = 2**40
 _LEAST_EPSILON = 1e-9  # below, nothing is learnt in any number of rounds that a live object can see
@@ -64,13 +62,14 @@ class Setting:
         self._check_options()
 
     def _check_options(self) -> None:
-        if not set(self.options) <= set(policy(self.policy).options):
+        spec = policy(self.policy)
+        if not set(self.options) <= set(spec.options):
             raise ValueError(f"options must be those of {self.policy!r}, got {_checks.shown(self.options)}")
-        width, counter = self.options.get("width", "counter"), self.options.get("counter", "hybrid")
-        _checks.choice("width", width, ("counter", "published"))
-        _checks.choice("counter", counter, ("binary", "hybrid"))
-        if self.horizon is None and (width, counter) != ("counter", "hybrid"):
-            raise ValueError(f"horizon must be given with width={width!r} and counter={counter!r}, got None")
+        chosen = spec.checked_options(self.options)
+        free = spec.live.without_horizon if spec.live else None
+        if self.horizon is None and free is not None and any(chosen[name] != free[name] for name in free):
+            given = " and ".join(f"{name}={chosen[name]!r}" for name in free)
+            raise ValueError(f"horizon must be given with {given}, got None")
 
     @property
     def secure(self) -> bool:
@@ -92,17 +91,6 @@ class Setting:
     def outside(self, value: Any) -> Any:
         """Return a mean of the policy's scale in the units of the rewards."""
         return (self.low or 0.0) + self.span * value
-
-
-def check_bounds(bounds: Any) -> tuple[float, float]:
-    """Return bounds of the rewards as two numbers, the first below the second."""
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise TypeError(f"bounds must be two numbers (lo, hi), got {_checks.shown(bounds)}")
-    low = _checks.number("bounds[0]", bounds[0], -LARGEST, LARGEST)
-    high = _checks.number("bounds[1]", bounds[1], -LARGEST, LARGEST)
-    if not low < high or not math.isfinite(1.0 / (high - low)):
-        raise ValueError(f"bounds must be (lo, hi) with lo < hi, got {_checks.shown(bounds)}")
-    return low, high
 
 
 def arm_names(arms: Any) -> tuple[int, list[str] | None]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise._archive import load_arrays, save_arrays
+from equinoise._files import load_arrays, save_arrays
 from equinoise.bandits.live.player import Player
 from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.live.tickets import OpenTickets
@@ -28,7 +28,7 @@ Arrays = dict[str, NDArray[Any]]
 def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
     """Write a bandit to a file that only its owner may read, if it could be read back."""
     state, secure = bandit._player.saved()
-    arrays = {**bandit._books.arrays(), **bandit._tickets.arrays(), **state}
+    arrays = {**bandit._tallies.arrays(), **bandit._tickets.arrays(), **state}
     arrays |= {"choices": bandit.choices, "key": bandit._key}
     meta = {
         "class": type(bandit).__name__,
@@ -74,19 +74,19 @@ def _begin(bandit: Bandit, arrays: Arrays, meta: dict[str, Any]) -> None:
     key = _checks.array("key", arrays["key"], np.uint64, (2,))
     names = meta["names"]
     bandit._start(len(arrays["pulls"]) if names is None else names, setting, key)
-    bandit._books.restore(arrays, bounded=setting.low is not None)
-    bandit._rows = np.flatnonzero(bandit._books.dropped == 0).tolist()
+    bandit._tallies.restore(arrays, bounded=setting.low is not None)
+    bandit._rows = np.flatnonzero(bandit._tallies.dropped == 0).tolist()
     if not bandit._rows:
         raise ValueError("dropped must leave an arm in play")
     bandit._player = Player(setting, key, len(bandit._rows))
     bandit._player.restore(arrays, meta["secure"])
-    if (bandit._player.pulls != bandit._books.pulls[bandit._rows]).any():
+    if (bandit._player.pulls != bandit._tallies.pulls[bandit._rows]).any():
         raise ValueError("pulls must be those of the policy")
 
 
 def _restore_rounds(bandit: Bandit, arrays: Arrays) -> None:
     """Take over the rounds and the open tickets."""
-    n_arms = len(bandit._books.pulls)
+    n_arms = len(bandit._tallies.pulls)
     choices = _checks.array("choices", arrays["choices"], np.int64, (None,), low=0, high=n_arms - 1)
     number = _checks.array("ticket_number", arrays["ticket_number"], np.int64, (None,), low=0)
     arm = _checks.array("ticket_arm", arrays["ticket_arm"], np.int64, number.shape)
@@ -94,7 +94,7 @@ def _restore_rounds(bandit: Bandit, arrays: Arrays) -> None:
     if (np.diff(number) <= 0).any() or (number >= len(choices)).any() or (choices[number] != arm).any():
         raise ValueError("ticket_number must name rounds in order, each of its ticket's arm")
     waiting, rounds = (np.bincount(places, minlength=n_arms) for places in (arm, choices))
-    if (bandit._books.pulls + waiting > rounds).any():
+    if (bandit._tallies.pulls + waiting > rounds).any():
         raise ValueError("choices must have a round for every reward and open ticket")
     bandit._choices = choices.tolist()
     for entry in zip(number.tolist(), arm.tolist(), noise.tolist(), strict=True):

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from equinoise import _checks
 
-__all__ = ["Books"]
+__all__ = ["Tallies"]
 
 _FIELDS = ("pulls", "reward_sum", "square_sum", "last_release", "dropped")
 
 
-class Books:
+class Tallies:
     """Sums over the rewards of K arms, all in the policy's units.
 
     pulls int64[K]; reward_sum float64[K]; square_sum float64[K], the sum of squared distances from the mean;
@@ -52,7 +52,7 @@ class Books:
 
     def add_arm(self) -> None:
         """Make room for one more arm."""
-        more = Books(1)
+        more = Tallies(1)
         for name in _FIELDS:
             setattr(self, name, np.append(getattr(self, name), getattr(more, name)))
 

@@ -22,14 +22,19 @@ from typing import Any
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise.bandits.policies.batches import Batches, best, gather, make_batches, never_pulled, pull
-from equinoise.bandits.rewards import Luck
+from equinoise.bandits.policies.batches import (
+    Batches,
+    advance_batches,
+    best,
+    make_batches,
+    never_pulled,
+    pull,
+)
+from equinoise.bandits.rewards import Run, Tape, play_rounds
 
-__all__ = ["ALPHA", "advance", "choose", "make_state", "update"]
+__all__ = ["ALPHA", "advance", "choose", "make_state", "play", "update"]
 
 ALPHA = 3.1  # the analysis asks for more than 3
-
-_NO_WORD = np.uint64(0)
 
 
 def make_state(n_arms: int, lanes: int, horizon: int | None, epsilon: float) -> Batches:
@@ -73,16 +78,12 @@ def _release(state: Batches, lane: int, arm: int, noise: float) -> None:
 
 
 @njit
-def advance(state: Batches, luck: Luck, first: int, end: int, random_ties: bool) -> None:
-    """Play the rounds first..end-1 of all lanes, an episode at a time; row 0 of luck is round first."""
-    for lane in range(state.pulls.shape[1]):
-        t = first
-        while t < end:
-            word = luck.tie[t - first, lane] if random_ties else _NO_WORD
-            arm = choose(state, lane, t, word, random_ties)
-            stop = min(end, t + state.left[arm, lane])
-            state.current[lane] = arm
-            gather(state, luck, lane, arm, t - first, stop - first)
-            if state.left[arm, lane] == 0:
-                _release(state, lane, arm, luck.noise[stop - 1 - first, lane])
-            t = stop
+def advance(state: Batches, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 of all lanes, an episode at a time; row 0 of the tape is round first."""
+    advance_batches(choose, _release, state, tape, first, end, random_ties)
+
+
+@njit
+def play(state: Batches, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)

@@ -13,9 +13,18 @@ from numpy.typing import NDArray
 
 from equinoise._jit import njit
 from equinoise._random import integer
-from equinoise.bandits.rewards import BERNOULLI, Luck, reward_of
+from equinoise.bandits.rewards import BERNOULLI, Tape, reward_of
 
-__all__ = ["Batches", "best", "gather", "make_batches", "never_pulled", "pull"]
+__all__ = [
+    "Batches",
+    "advance_batches",
+    "best",
+    "fresh_batches",
+    "gather",
+    "make_batches",
+    "never_pulled",
+    "pull",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,22 +54,19 @@ class Batches(NamedTuple):
     clip: int
 
 
-def make_batches(n_arms: int, lanes: int, epsilon: float, *, clip: bool = False) -> Batches:
-    """Return the state before the first round; every arm's first batch is one pull."""
+def fresh_batches(n_arms: int, lanes: int) -> dict[str, Any]:
+    """Return the arrays of a state of batches before the first round; every arm's first batch is one pull."""
     shape = n_arms, lanes
-    return Batches(
-        pulls=np.zeros(shape, dtype=np.int64),
-        reward_sum=np.zeros(shape),
-        batch_sum=np.zeros(shape),
-        left=np.ones(shape, dtype=np.int64),
-        length=np.ones(shape, dtype=np.int64),
-        private_sum=np.zeros(shape),
-        private_n=np.zeros(shape, dtype=np.int64),
-        current=np.full(lanes, -1, dtype=np.int64),
-        score=np.zeros(shape),
-        epsilon=float(epsilon),
-        clip=int(clip),
-    )
+    sums = {name: np.zeros(shape) for name in ("reward_sum", "batch_sum", "private_sum", "score")}
+    counts = {name: np.zeros(shape, dtype=np.int64) for name in ("pulls", "private_n")}
+    return sums | counts | {name: np.ones(shape, dtype=np.int64) for name in ("left", "length")}
+
+
+def make_batches(n_arms: int, lanes: int, epsilon: float, *, clip: bool = False) -> Batches:
+    """Return the state before the first round of a policy that finishes one batch before the next."""
+    current = np.full(lanes, -1, dtype=np.int64)
+    fresh = fresh_batches(n_arms, lanes)
+    return Batches(**fresh, current=current, epsilon=float(epsilon), clip=int(clip))
 
 
 @njit
@@ -111,23 +117,41 @@ def pull(state: Any, lane: int, arm: int, reward: float) -> bool:
 
 
 @njit
-def gather(state: Batches, luck: Luck, lane: int, arm: int, start: int, stop: int) -> None:
-    """Pull an arm in the rows start..stop-1 of luck, to the same bits as :func:`pull` row by row."""
+def gather(state: Batches, tape: Tape, lane: int, arm: int, start: int, stop: int) -> None:
+    """Pull an arm in the rows start..stop-1 of tape, to the same bits as :func:`pull` row by row."""
     state.pulls[arm, lane] += stop - start
     state.left[arm, lane] -= stop - start
-    if luck.kind == BERNOULLI:  # sums of ones are exact in any order
-        mean = luck.mean[arm, lane]
+    if tape.kind == BERNOULLI:  # sums of ones are exact in any order
+        mean = tape.mean[arm, lane]
         ones = 0
         for i in range(start, stop):
-            ones += luck.reward[i, lane] < mean
+            ones += tape.reward[i, lane] < mean
         state.reward_sum[arm, lane] += ones
         state.batch_sum[arm, lane] += ones
         return
     total = state.reward_sum[arm, lane]
     batch = state.batch_sum[arm, lane]
     for i in range(start, stop):
-        reward = reward_of(luck, i, arm, lane)
+        reward = reward_of(tape, i, arm, lane)
         total += reward
         batch += reward
     state.reward_sum[arm, lane] = total
     state.batch_sum[arm, lane] = batch
+
+
+@njit(inline="always")
+def advance_batches(
+    choose: Any, release: Any, state: Batches, tape: Tape, first: int, end: int, random_ties: bool
+) -> None:
+    """Play the rounds first..end-1 of all lanes, a batch at a time; row 0 of the tape is round first."""
+    for lane in range(state.pulls.shape[1]):
+        t = first
+        while t < end:
+            word = tape.tie[t - first, lane] if random_ties else np.uint64(0)
+            arm = choose(state, lane, t, word, random_ties)
+            stop = min(end, t + state.left[arm, lane])
+            state.current[lane] = arm
+            gather(state, tape, lane, arm, t - first, stop - first)
+            if state.left[arm, lane] == 0:
+                release(state, lane, arm, tape.noise[stop - 1 - first, lane])
+            t = stop

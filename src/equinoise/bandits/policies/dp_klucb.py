@@ -29,12 +29,17 @@ from typing import Any
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise.bandits.policies.batches import Batches, best, gather, make_batches, never_pulled, pull
-from equinoise.bandits.rewards import Luck
+from equinoise.bandits.policies.batches import (
+    Batches,
+    advance_batches,
+    best,
+    make_batches,
+    never_pulled,
+    pull,
+)
+from equinoise.bandits.rewards import Run, Tape, play_rounds
 
-__all__ = ["advance", "choose", "log_odds_bound", "make_state", "update"]
-
-_NO_WORD = np.uint64(0)
+__all__ = ["advance", "choose", "log_odds_bound", "make_state", "play", "update"]
 
 
 def make_state(
@@ -86,19 +91,15 @@ def _release(state: Batches, lane: int, arm: int, noise: float) -> None:
 
 
 @njit
-def advance(state: Batches, luck: Luck, first: int, end: int, random_ties: bool) -> None:
-    """Play the rounds first..end-1 of all lanes, a batch at a time; row 0 of luck is round first."""
-    for lane in range(state.pulls.shape[1]):
-        t = first
-        while t < end:
-            word = luck.tie[t - first, lane] if random_ties else _NO_WORD
-            arm = choose(state, lane, t, word, random_ties)
-            stop = min(end, t + state.left[arm, lane])
-            state.current[lane] = arm
-            gather(state, luck, lane, arm, t - first, stop - first)
-            if state.left[arm, lane] == 0:
-                _release(state, lane, arm, luck.noise[stop - 1 - first, lane])
-            t = stop
+def advance(state: Batches, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 of all lanes, a batch at a time; row 0 of the tape is round first."""
+    advance_batches(choose, _release, state, tape, first, end, random_ties)
+
+
+@njit
+def play(state: Batches, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)
 
 
 @njit

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise._jit import njit
-from equinoise.bandits.rewards import Luck, reward_of
+from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds
 
-__all__ = ["Elimination", "advance", "choose", "make_state", "update"]
+__all__ = ["Elimination", "advance", "choose", "make_state", "play", "update"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -163,11 +163,12 @@ def update(state: Elimination, lane: int, t: int, arm: int, reward: float, noise
 
 
 @njit
-def advance(state: Elimination, luck: Luck, first: int, end: int, random_ties: bool) -> None:
-    """Play the rounds first..end-1 of all lanes; row 0 of luck is round first."""
-    word = np.uint64(0)
-    for lane in range(state.pulls.shape[1]):
-        for t in range(first, end):
-            arm = choose(state, lane, t, word, random_ties)
-            reward = reward_of(luck, t - first, arm, lane)
-            update(state, lane, t, arm, reward, luck.noise[t - first, lane])
+def advance(state: Elimination, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 of all lanes; row 0 of the tape is round first."""
+    advance_rounds(choose, update, state, tape, first, end, random_ties)
+
+
+@njit
+def play(state: Elimination, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from equinoise._elementary import exp, log
 from equinoise._jit import njit
-from equinoise._random import POSTERIOR, next_word, philox, uniform
-from equinoise.bandits.policies.batches import best, never_pulled, pull
-from equinoise.bandits.rewards import Luck, reward_of
+from equinoise._random import next_word, uniform
+from equinoise.bandits.policies.batches import best, fresh_batches, never_pulled, pull
+from equinoise.bandits.rewards import Run, Tape, advance_rounds, own_words, play_rounds
 
-__all__ = ["Thompson", "advance", "choose", "draw_beta", "make_state", "update"]
+__all__ = ["Thompson", "advance", "choose", "draw_beta", "make_state", "play", "update"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,16 +65,8 @@ def make_state(
     n_arms: int, lanes: int, horizon: int | None, epsilon: float, key: NDArray[np.uint64], first: int
 ) -> Thompson:
     """Return the state of the replicates first..first+lanes-1 before the first round; horizon is not used."""
-    shape = n_arms, lanes
     return Thompson(
-        pulls=np.zeros(shape, dtype=np.int64),
-        reward_sum=np.zeros(shape),
-        batch_sum=np.zeros(shape),
-        left=np.ones(shape, dtype=np.int64),
-        length=np.ones(shape, dtype=np.int64),
-        private_sum=np.zeros(shape),
-        private_n=np.zeros(shape, dtype=np.int64),
-        score=np.zeros(shape),
+        **fresh_batches(n_arms, lanes),
         key=np.array(key, dtype=np.uint64),
         replicate=np.arange(first, first + lanes, dtype=np.uint64),
         epsilon=float(epsilon),
@@ -87,13 +79,13 @@ def choose(state: Thompson, lane: int, t: int, tie_word: Any, random_ties: bool)
     arm = never_pulled(state.pulls, lane)
     if arm >= 0:
         return arm
-    key_0, key_1, replicate = state.key[0], state.key[1], state.replicate[lane]
     bonus = 3.0 * np.log(t + 1.0) / state.epsilon
     for a in range(state.pulls.shape[0]):
         size = np.float64(state.private_n[a, lane])
         mu = min(max((state.private_sum[a, lane] + bonus) / size, 0.0), 1.0)
-        block = philox(key_0, key_1, np.uint64(t), np.uint64(a), replicate, POSTERIOR)
-        state.score[a, lane] = draw_beta(block, mu * size + 1.0, (1.0 - mu) * size + 1.0)
+        state.score[a, lane] = draw_beta(
+            own_words(state, lane, t, a), mu * size + 1.0, (1.0 - mu) * size + 1.0
+        )
     return best(state.score, lane, tie_word, random_ties)
 
 
@@ -110,16 +102,15 @@ def update(state: Thompson, lane: int, t: int, arm: int, reward: float, noise: f
 
 
 @njit
-def advance(state: Thompson, luck: Luck, first: int, end: int, random_ties: bool) -> None:
-    """Play the rounds first..end-1 of all lanes; row 0 of luck is round first."""
-    word = np.uint64(0)
-    for lane in range(state.pulls.shape[1]):
-        for t in range(first, end):
-            i = t - first
-            if random_ties:
-                word = luck.tie[i, lane]
-            arm = choose(state, lane, t, word, random_ties)
-            update(state, lane, t, arm, reward_of(luck, i, arm, lane), luck.noise[i, lane])
+def advance(state: Thompson, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 of all lanes; row 0 of the tape is round first."""
+    advance_rounds(choose, update, state, tape, first, end, random_ties)
+
+
+@njit
+def play(state: Thompson, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)
 
 
 @njit

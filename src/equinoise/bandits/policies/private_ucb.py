@@ -23,8 +23,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise._random import integer
-from equinoise.bandits.policies.ucb import AT_ONCE, UCB, Floats, Ints, better, confidence_at, confidence_table
+from equinoise.bandits.policies.ucb import (
+    AT_ONCE,
+    UCB,
+    Floats,
+    Ints,
+    better,
+    choose_lanes,
+    confidence_at,
+    confidence_table,
+    largest,
+)
 from equinoise.bandits.policies.widths import (
     BINARY,
     COUNTER,
@@ -34,10 +43,10 @@ from equinoise.bandits.policies.widths import (
     width_at,
     width_table,
 )
-from equinoise.bandits.rewards import Luck, reward_of
+from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
 from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
 
-__all__ = ["PrivateState", "advance", "choose", "make_state", "make_tables", "update"]
+__all__ = ["PrivateState", "advance", "choose", "make_state", "make_tables", "play", "update"]
 
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 
@@ -129,22 +138,8 @@ def _index(state: PrivateState, lane: int, t: int, k: int, c: float) -> float:
 @njit
 def choose(state: PrivateState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Return the arm with the largest index after t rounds."""
-    confidence = state.confidence
-    c = confidence[t] if t < confidence.size else confidence_at(UCB, t + 1)
-    best, arm, tied = -np.inf, 0, 0
-    for k in range(state.pulls.shape[0]):
-        value = _index(state, lane, t, k, c)
-        if value > best:
-            best, arm, tied = value, k, 1
-        elif value == best:
-            tied += 1
-    if tied > 1 and random_ties and best < np.inf:
-        skip = integer(tie_word, tied)
-        while skip > 0:
-            arm += 1
-            if _index(state, lane, t, arm, c) == best:
-                skip -= 1
-    return arm
+    c = state.confidence[t] if t < state.confidence.size else confidence_at(UCB, t + 1)
+    return largest(_index, state, lane, t, c, tie_word, random_ties)
 
 
 @njit
@@ -166,19 +161,25 @@ def update(state: PrivateState, lane: int, t: int, arm: int, reward: float, nois
 
 
 @njit
-def advance(state: PrivateState, luck: Luck, first: int, end: int, random_ties: bool) -> None:
-    """Play the rounds first..end-1 (from 0) of every lane; row i of the luck is round first + i."""
+def advance(state: PrivateState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
     for i in range(end - first):
         t = first + i
         if random_ties or t >= state.widths.shape[0]:
             for lane in range(state.arm.size):
-                word = luck.tie[i, lane] if random_ties else np.uint64(0)
+                word = tape.tie[i, lane] if random_ties else np.uint64(0)
                 state.arm[lane] = choose(state, lane, t, word, random_ties)
         elif state.widths.shape[1] == 1:
             _choose_all_alike(state, t)
         else:
             _choose_all(state, t)
-        _update_all(state, luck, i)
+        _update_all(state, tape, i)
+
+
+@njit
+def play(state: PrivateState, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)
 
 
 @njit(forceinline=True)
@@ -190,21 +191,7 @@ def _widened(mean: float, root: float, c: float, twice: float) -> float:
 @njit
 def _choose_all_alike(state: PrivateState, t: int) -> None:
     """Set arm int64[W] to what :func:`choose` returns for each lane, where all arms have one width."""
-    mean, root, score, arm = state.mean, state.root, state.score, state.arm
-    c, twice = state.confidence[t], state.widths[t, 0]
-    for lane in range(arm.size):
-        score[lane], arm[lane] = -np.inf, 0
-    whole = mean.shape[0] // AT_ONCE * AT_ONCE
-    for k in range(0, whole, AT_ONCE):
-        for lane in range(arm.size):
-            best, a = score[lane], arm[lane]
-            for j in range(k, k + AT_ONCE):
-                best, a = better(_widened(mean[j, lane], root[j, lane], c, twice), j, best, a)
-            score[lane], arm[lane] = best, a
-    for k in range(whole, mean.shape[0]):
-        for lane in range(arm.size):
-            value = _widened(mean[k, lane], root[k, lane], c, twice)
-            score[lane], arm[lane] = better(value, k, score[lane], arm[lane])
+    choose_lanes(_widened, state, state.confidence[t], state.widths[t, 0])
 
 
 @njit
@@ -234,17 +221,17 @@ def _choose_all(state: PrivateState, t: int) -> None:
 
 
 @njit
-def _update_all(state: PrivateState, luck: Luck, i: int) -> None:
-    """Give each lane's arm its reward and noise in row i of the luck, as :func:`update` does."""
+def _update_all(state: PrivateState, tape: Tape, i: int) -> None:
+    """Give each lane's arm its reward and noise in row i of the tape, as :func:`update` does."""
     pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
     for lane in range(arm.size):
         a = _at(arm[lane])
         pulled[lane] = pulls[a, lane] + 1
         pulls[a, lane] = pulled[lane]
-        state.reward_sum[a, lane] += reward_of(luck, i, arm[lane], lane)
+        state.reward_sum[a, lane] += reward_of(tape, i, arm[lane], lane)
         total[lane] = state.reward_sum[a, lane]
     if state.privacy.noisy:
-        _noise_all(state, luck, i)
+        _noise_all(state, tape, i)
     if state.privacy.width == COUNTER:
         for lane in range(arm.size):
             state.kind[_at(arm[lane]), lane] = kind_of(state.privacy, pulled[lane])
@@ -259,17 +246,17 @@ def _update_all(state: PrivateState, luck: Luck, i: int) -> None:
 
 
 @njit
-def _noise_all(state: PrivateState, luck: Luck, i: int) -> None:
+def _noise_all(state: PrivateState, tape: Tape, i: int) -> None:
     """Add the noise of the n-th sum to every lane's total float64[W]."""
     total, totals, privacy = state.total, state.totals, state.privacy
     if privacy.counter == BINARY:
         for lane in range(total.size):
             base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-            noise = privacy.scale * luck.noise[i, lane]
+            noise = privacy.scale * tape.noise[i, lane]
             total[lane] += prefix_total(totals, base, state.pulled[lane], noise)
         return
     for lane in range(total.size):
         base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
         n = state.pulled[lane]
-        noise = privacy.scale * hybrid_scale(n) * luck.noise[i, lane]
+        noise = privacy.scale * hybrid_scale(n) * tape.noise[i, lane]
         total[lane] += hybrid_total(totals, base, n, noise)

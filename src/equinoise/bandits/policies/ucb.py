@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import integer
-from equinoise.bandits.rewards import Luck, reward_of
+from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
 
 __all__ = [
     "AT_ONCE",
@@ -36,10 +36,13 @@ __all__ = [
     "advance",
     "better",
     "choose",
+    "choose_lanes",
     "confidence_at",
     "confidence_table",
+    "largest",
     "make_state",
     "make_tables",
+    "play",
     "update",
 ]
 
@@ -121,25 +124,36 @@ def make_state(
     )
 
 
-@njit
-def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
-    confidence = state.confidence
-    c = confidence[t] if t < confidence.size else confidence_at(state.rule, t + 1)
+@njit(inline="always")
+def largest(index: Any, state: Any, lane: int, t: int, c: float, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm of the largest index(state, lane, t, arm, c); arms never pulled are never drawn."""
     best, arm, tied = -np.inf, 0, 0
     for k in range(state.pulls.shape[0]):
-        value = state.mean[k, lane] + c * state.root[k, lane]
+        value = index(state, lane, t, k, c)
         if value > best:
             best, arm, tied = value, k, 1
         elif value == best:
             tied += 1
-    if tied > 1 and random_ties and best < np.inf and state.rule != UNIFORM:
+    if tied > 1 and random_ties and best < np.inf:
         skip = integer(tie_word, tied)
         while skip > 0:
             arm += 1
-            if state.mean[arm, lane] + c * state.root[arm, lane] == best:
+            if index(state, lane, t, arm, c) == best:
                 skip -= 1
     return arm
+
+
+@njit(forceinline=True)
+def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
+    """Return the index of an arm, infinity for one never pulled."""
+    return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
+
+
+@njit
+def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
+    c = state.confidence[t] if t < state.confidence.size else confidence_at(state.rule, t + 1)
+    return largest(_index, state, lane, t, c, tie_word, random_ties and state.rule != UNIFORM)
 
 
 @njit
@@ -157,15 +171,21 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
 
 
 @njit
-def advance(state: IndexState, luck: Luck, first: int, end: int, random_ties: bool) -> None:
-    """Play the rounds first..end-1 (from 0) of every lane; row i of the luck is round first + i."""
+def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
     for i in range(end - first):
         if random_ties:
             for lane in range(state.arm.size):
-                state.arm[lane] = choose(state, lane, first + i, luck.tie[i, lane], True)
+                state.arm[lane] = choose(state, lane, first + i, tape.tie[i, lane], True)
         else:
             _choose_all(state, first + i)
-        _update_all(state, luck, i)
+        _update_all(state, tape, i)
+
+
+@njit
+def play(state: IndexState, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)
 
 
 @njit(forceinline=True)
@@ -175,11 +195,10 @@ def better(value: float, k: int, best: float, arm: int) -> tuple[float, int]:
     return (value if above else best), (k if above else arm)
 
 
-@njit
-def _choose_all(state: IndexState, t: int) -> None:
-    """Set arm int64[W] to what :func:`choose` returns for each lane, the first of arms that tie."""
+@njit(inline="always")
+def choose_lanes(index: Any, state: Any, c: float, twice: float) -> None:
+    """Set arm int64[W] to the first of the largest index(mean, root, c, twice) of each lane."""
     mean, root, score, arm = state.mean, state.root, state.score, state.arm
-    c = state.confidence[t] if t < state.confidence.size else confidence_at(state.rule, t + 1)
     for lane in range(arm.size):
         score[lane], arm[lane] = -np.inf, 0
     whole = mean.shape[0] // AT_ONCE * AT_ONCE
@@ -187,23 +206,36 @@ def _choose_all(state: IndexState, t: int) -> None:
         for lane in range(arm.size):
             best, a = score[lane], arm[lane]
             for j in range(k, k + AT_ONCE):
-                best, a = better(mean[j, lane] + c * root[j, lane], j, best, a)
+                best, a = better(index(mean[j, lane], root[j, lane], c, twice), j, best, a)
             score[lane], arm[lane] = best, a
     for k in range(whole, mean.shape[0]):
         for lane in range(arm.size):
-            value = mean[k, lane] + c * root[k, lane]
+            value = index(mean[k, lane], root[k, lane], c, twice)
             score[lane], arm[lane] = better(value, k, score[lane], arm[lane])
 
 
+@njit(forceinline=True)
+def _plain(mean: float, root: float, c: float, twice: float) -> float:
+    """Return an index without a width for noise."""
+    return mean + c * root
+
+
 @njit
-def _update_all(state: IndexState, luck: Luck, i: int) -> None:
-    """Give each lane's arm its reward in row i of the luck, as :func:`update` does."""
+def _choose_all(state: IndexState, t: int) -> None:
+    """Set arm int64[W] to what :func:`choose` returns for each lane, the first of arms that tie."""
+    c = state.confidence[t] if t < state.confidence.size else confidence_at(state.rule, t + 1)
+    choose_lanes(_plain, state, c, 0.0)
+
+
+@njit
+def _update_all(state: IndexState, tape: Tape, i: int) -> None:
+    """Give each lane's arm its reward in row i of the tape, as :func:`update` does."""
     total, root, arm = state.total, state.score, state.arm
     for lane in range(arm.size):
         a = _at(arm[lane])
         n = state.pulls[a, lane] + 1
         state.pulls[a, lane] = n
-        state.reward_sum[a, lane] += reward_of(luck, i, arm[lane], lane)
+        state.reward_sum[a, lane] += reward_of(tape, i, arm[lane], lane)
         total[lane] = state.reward_sum[a, lane]
         root[lane] = n
     if state.rule == UNIFORM:

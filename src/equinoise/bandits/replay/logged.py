@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise.bandits.live.setting import check_bounds
-from equinoise.bandits.policies.registry import POLICIES
+from equinoise.bandits.policies.registry import MAX_HORIZON, POLICIES, check_bounds
 from equinoise.bandits.replay.columns import arm_column, kept_share, number_column
-from equinoise.bandits.simulate import MAX_HORIZON, checked_epsilon, checked_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,11 +194,11 @@ def replay(
     low, high = check_bounds(bounds)
     rewards = number_column(frame, "reward", reward, low, high)
     keep = kept_share(frame, propensity, labels, arms)
-    budget = checked_epsilon(spec, epsilon)
+    budget = spec.checked_epsilon(epsilon)
     rounds = len(arms) if horizon is None else _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     shuffled = _checks.flag("shuffle", shuffle)
-    chosen = checked_options(spec, width, counter, options)
+    chosen = spec.checked_options({"width": width, "counter": counter, **options})
     order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     from equinoise._random import stream_key
     from equinoise.bandits.replay.stepper import Stepper, arm_means
@@ -245,11 +243,10 @@ def _walk(
 
 def _uniforms(key: NDArray[np.uint64], entity: int, replicate: int, n: int) -> NDArray[np.float64]:
     """Return n uniforms in (0, 1) of the stream (key; 0, entity, replicate, SAMPLE)."""
-    from equinoise._random import SAMPLE
-    from equinoise.bandits.linear.sphere import fill_words, start_stream
+    from equinoise._random import SAMPLE, fill_words, start_streams
 
     states, words = np.empty((4, 1), dtype=np.uint64), np.empty((n, 1), dtype=np.uint64)
-    start_stream(key, entity, replicate, SAMPLE, states)
+    start_streams(key, entity, replicate, SAMPLE, states)
     fill_words(states, n, words)
     uniforms: NDArray[np.float64] = ((words[:, 0] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return uniforms

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise.bandits.draws import Draws
 from equinoise.bandits.policies.registry import Policy
+from equinoise.bandits.rewards import Draws
 
 __all__ = ["Stepper", "arm_means"]
 
@@ -61,12 +61,12 @@ class Stepper:
 
     def advance(self, rewards: NDArray[np.float64]) -> int:
         """Play a round as simulations do, on the rewards float64[K] of all arms; return the arm."""
-        i, luck = self._draws.row(self.t), self._draws.luck
-        luck.table[i, :, 0] = rewards
+        i, tape = self._draws.row(self.t), self._draws.tape
+        tape.table[i, :, 0] = rewards
         one = slice(i, i + 1)
-        luck = luck._replace(noise=luck.noise[one], tie=luck.tie[one], table=luck.table[one])
+        tape = tape._replace(noise=tape.noise[one], tie=tape.tie[one], table=tape.table[one])
         before = self._state.pulls[:, 0].copy()
-        self._kernels.advance(self._state, luck, self.t, self.t + 1, self._random_ties)
+        self._kernels.advance(self._state, tape, self.t, self.t + 1, self._random_ties)
         self.t += 1
         return int((self._state.pulls[:, 0] - before).argmax())
 

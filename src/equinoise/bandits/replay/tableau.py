@@ -18,16 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import POLICIES
+from equinoise.bandits.policies.registry import LARGEST, MAX_HORIZON, POLICIES
 from equinoise.bandits.replay.logged import Replay, replay
-from equinoise.bandits.simulate import MAX_HORIZON, checked_epsilon, checked_options
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["History", "Replay", "interact", "replay", "tableau"]
 
-_LARGEST = 1e100  # of a reward: squares of sums stay finite
 _MOST_ENTRIES = 10**9
 
 
@@ -111,24 +109,24 @@ def tableau(
            [1., 1.]])
     """
     kind = _checks.choice("reward", reward, ("bernoulli", "gaussian"))
-    low, high = (0.0, 1.0) if kind == "bernoulli" else (-_LARGEST, _LARGEST)
+    low, high = (0.0, 1.0) if kind == "bernoulli" else (-LARGEST, LARGEST)
     given = _checks.array("means", means, np.float64, (None,), low=low, high=high)
     if given.size == 0:
         raise ValueError("means must have at least one arm, got none")
     rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     if rounds * given.size > _MOST_ENTRIES:
         raise ValueError(f"horizon must be one for which the table has at most 1e9 entries, got {horizon!r}")
-    spread = _checks.number("sigma", sigma, 0.0, _LARGEST)
+    spread = _checks.number("sigma", sigma, 0.0, LARGEST)
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     from equinoise._random import stream_key
-    from equinoise.bandits import rewards as _luck
+    from equinoise.bandits.rewards import BERNOULLI, GAUSSIAN, fill_tape, make_streams, make_tape
 
-    number = _luck.BERNOULLI if kind == "bernoulli" else _luck.GAUSSIAN
-    luck = _luck.make_luck(given[:, np.newaxis], rounds, number, noise=False, ties=False)
-    _luck.fill_luck(luck, _luck.make_streams(stream_key(seed), first, 1), rounds, spread)
+    number = BERNOULLI if kind == "bernoulli" else GAUSSIAN
+    tape = make_tape(given[:, np.newaxis], rounds, number, noise=False, ties=False)
+    fill_tape(tape, make_streams(stream_key(seed), first, 1), rounds, spread)
     if kind == "bernoulli":
-        return (luck.reward < given).astype(np.float64)
-    rewards: NDArray[np.float64] = luck.reward + given
+        return (tape.reward < given).astype(np.float64)
+    rewards: NDArray[np.float64] = tape.reward + given
     return rewards
 
 
@@ -190,15 +188,15 @@ def interact(
     True
     """
     spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
-    table = _checks.array("tableau", tableau, np.float64, (None, None), low=-_LARGEST, high=_LARGEST)
+    table = _checks.array("tableau", tableau, np.float64, (None, None), low=-LARGEST, high=LARGEST)
     if table.shape[1] == 0 or len(table) < table.shape[1]:
         raise ValueError(
             f"tableau must have shape (T, K) with T rounds, at least as many as its K arms, got {table.shape}"
         )
-    budget = checked_epsilon(spec, epsilon)
+    budget = spec.checked_epsilon(epsilon)
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     kind = _checks.choice("form", form, ("query", "online"))
-    chosen = checked_options(spec, width, counter, options)
+    chosen = spec.checked_options({"width": width, "counter": counter, **options})
     order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     from equinoise._random import stream_key
     from equinoise.bandits.replay.stepper import Stepper, arm_means

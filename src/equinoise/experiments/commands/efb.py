@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from equinoise import _checks, _results, efb, games
+from equinoise.efb.tuning import RULES
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
@@ -41,14 +42,11 @@ class Parameters:
     max_histories: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.game, str):
-            raise TypeError(f"game must be a name or the path of a file, got {_checks.shown(self.game)}")
         _checks.epsilon(self.epsilon)
         for name in ("trials", "replicates", "checkpoints"):
             _checks.integer(name, getattr(self, name), minimum=1)
         _checks.integer("seed", self.seed, minimum=0)
-        _checks.choice("tuning", self.tuning, ("sharp", "paper"))
-        _checks.choice("recall", self.recall, ("check", "refine"))
+        _checks.choice("tuning", self.tuning, RULES)
 
 
 def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment]:

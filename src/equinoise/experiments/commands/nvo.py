@@ -18,7 +18,7 @@ from equinoise import _checks, _files, replicates
 from equinoise.experiments.commands import common
 from equinoise.experiments.nvo import drawing
 from equinoise.experiments.steps import SECTIONS
-from equinoise.nvo import Histogram, NoiseGame, Profile
+from equinoise.nvo import Histogram, NoiseGame, Profile, registry
 from equinoise.nvo.columns import Column, read_column
 from equinoise.nvo.noise import LaplaceNoise
 from equinoise.nvo.release.budget import epsilon_for_total
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "SEARCHES", "Parameters", "Release", "baselines", "prepare", "release", "solve"]
 
-_METHODS = {"anneal": "annealing", "best-response": "best response", "genetic": "genetic search"}
-SEARCHES = tuple(_METHODS)
+SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 PUBLIC = ("sample.csv", "certificate.json", "distribution.png", "noise.png")
 PRIVATE = ("scales.csv", "distribution.png", "noise.png", "run.json")
 FILES = (*PUBLIC, *(f"private/{name}" for name in PRIVATE))
@@ -103,9 +102,9 @@ def _normalised(scales: Any, histogram: Histogram) -> Any:
     return positive("scales", scales) / (stop - start)
 
 
-def _search(game: NoiseGame, search: str, seed: int, start: int, stop: int) -> dict[str, NDArray[Any]]:
+def _search(game: NoiseGame, method: str, seed: int, start: int, stop: int) -> dict[str, NDArray[Any]]:
     """Search from the seeds of some replicates."""
-    find: Callable[[int], Profile] = getattr(game, search.replace("-", "_"))
+    find: Callable[[int], Profile] = getattr(game, method)
     found = [find(seed + r) for r in range(start, stop)]
     names = ("counts", "converged", "rounds")
     return {name: np.stack([getattr(profile, name) for profile in found]) for name in names}
@@ -127,13 +126,13 @@ def solve(
     There are `restarts` searches, with seeds from `seed` on, on the executor. The game is that of
     :class:`equinoise.nvo.NoiseGame`.
     """
-    _checks.choice("search", search, SEARCHES)
+    how = SEARCHES[_checks.choice("search", search, SEARCHES)]
     game = NoiseGame(histogram, epsilon, scales)
     n = _checks.integer("restarts", restarts, 1)
-    task = partial(_search, game, search, seed)
+    task = partial(_search, game, how.method, seed)
     found = replicates.run(task, n, block=1, executor=executor, progress=progress)
     profiles = [
-        game.profile(counts, _METHODS[search], seed=seed + r, converged=bool(converged), rounds=int(rounds))
+        game.profile(counts, how.label, seed=seed + r, converged=bool(converged), rounds=int(rounds))
         for r, (counts, converged, rounds) in enumerate(zip(*found.values(), strict=True))
     ]
     return max(profiles, key=lambda profile: (profile.n_satisfied, -profile.kl))

@@ -160,12 +160,13 @@ def _frame(runs: Runs) -> pd.DataFrame:
 
 def _claims(study: Study, runs: Runs) -> Iterator[Claim]:
     """Yield the published bound with our regret, and with the bound of the sharp tuning."""
-    for epsilon in study.paper:
-        run = runs[Cell("dp-efb", "paper", epsilon)]
-        yield Claim(f"regret, tuning paper, epsilon {epsilon:g}", run.regret_bound, _final(run)[0], _KIND)
-    for epsilon in study.paper:
-        sharp, paper = (runs[Cell("dp-efb", rule, epsilon)].regret_bound for rule in ("sharp", "paper"))
-        yield Claim(f"bound, tuning sharp, epsilon {epsilon:g}", paper, sharp, _SHARPER)
+    both = [[runs[Cell("dp-efb", rule, epsilon)] for rule in ("sharp", "paper")] for epsilon in study.paper]
+    for _, run in both:
+        name = f"regret, tuning paper, epsilon {run.epsilon:g}"
+        yield Claim(name, run.regret_bound, _final(run)[0], _KIND)
+    for sharp, paper in both:
+        name = f"bound, tuning sharp, epsilon {sharp.epsilon:g}"
+        yield Claim(name, paper.regret_bound, sharp.regret_bound, _SHARPER)
 
 
 def _headline(study: Study, runs: Runs) -> str:

@@ -135,7 +135,8 @@ def regression(
         for values, part in ((first, histogram.first), (second, histogram.second))
     )
     task = _Task(histogram, (x, y), [p.pmf for p in profiles + plain], seed)
-    errors = replicates.run(task, n, block=1, executor=executor)
+    with _quietly():
+        errors = replicates.run(task, n, block=1, executor=executor)
     e = len(chosen)
     return Regression(
         np.array(chosen),
@@ -186,9 +187,7 @@ class _Task:
             max_iter=500,
             random_state=replicate,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # 500 steps are enough where it has not quite converged
-            network.fit(((x - centre) / width)[:, None], (y - middle) / height)
+        network.fit(((x - centre) / width)[:, None], (y - middle) / height)
         inputs, truth = self.data
         predicted = middle + height * network.predict(((inputs - centre) / width)[:, None])
         return float(np.sqrt(np.mean((predicted - truth) ** 2)))
@@ -217,10 +216,9 @@ def pair(
     if chosen is None or lacking:
         return experiment.exhibit(question="Left out.", headline=f"Left out: {lacking}")
     x, y = (values[::every] for values in chosen.load())
-    with _quietly():
-        made = regression(
-            x, y, epsilons=epsilons, n_bins=bins, n_replicates=n, seed=settings.seed, executor=executor
-        )
+    made = regression(
+        x, y, epsilons=epsilons, n_bins=bins, n_replicates=n, seed=settings.seed, executor=executor
+    )
     mean = {name: errors.mean(axis=0) for name, errors in made.rmse.items()}
     nvo, laplace = (mean[name][0] / mean["original"][0] for name in ("NVO", "Laplace"))
     kept = "" if every == 1 else f" This scale takes every {every}th record."
@@ -250,7 +248,7 @@ def pair(
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Let every network have one thread of its own, and say nothing of those that stop early."""
+    """Let every network have one thread, and say nothing of those that stop early: 500 steps are enough."""
     from sklearn.exceptions import ConvergenceWarning
 
     limited: Any = importlib.import_module("threadpoolctl").threadpool_limits(1)
