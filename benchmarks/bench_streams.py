@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from equinoise._random import fill_laplace, stream_key
+from equinoise._random import SAMPLE, fill_laplace, stream_key
 
 N = 1_000_000
 
@@ -17,10 +17,10 @@ class Laplace:
     def setup(self):
         self.key, self.out = stream_key(0), np.empty(N)
         self.generator = np.random.default_rng(0)
-        fill_laplace(self.key, 1.0, self.out)
+        fill_laplace(self.key, 0, SAMPLE, 1.0, self.out)
 
     def time_fill(self):
-        fill_laplace(self.key, 1.0, self.out)
+        fill_laplace(self.key, 0, SAMPLE, 1.0, self.out)
 
     def time_numpy(self):
         self.generator.laplace(size=N)

@@ -40,10 +40,7 @@ class Trials:
 
     def visited(self, n=2000):
         """Return the mean number of infosets that a trial visits under the present policy."""
-        key_0, key_1 = self.key
+        source = state.first_source(self.key)
         return np.mean(
-            [
-                trial.draw(self.plan, self.weights, self.visits, self.plan.actions, key_0, key_1, 0, t)
-                for t in range(n)
-            ]
+            [trial.draw(self.plan, self.weights, self.visits, self.plan.actions, source, t) for t in range(n)]
         )

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from equinoise import efb, games, replicates
+from equinoise import _checkpoint, bandits, efb, games, replicates
 from equinoise._checkpoint import fingerprint
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -200,3 +200,46 @@ def test_simulations_resume(tmp_path):
     for other in ({"seed": 4}, {"epsilon": 2.0}, {"horizon": 51}, {"learner": "uniform"}, {"seed": None}):
         with pytest.raises(ValueError, match=r"^resume must be a folder of this very run"):
             simulate(resume=tmp_path, **other)
+
+
+# ----------------------------------------------------------------------------------------------------------
+# A move of code refuses no folder
+# ----------------------------------------------------------------------------------------------------------
+
+SIMULATIONS = ("efb", "bandit", "linear")
+
+
+def simulated(name, **options):
+    """The run that the folder of this name in tests/data/resume is of, with exact numbers only."""
+    chosen = {"horizon": 20, "n_replicates": 4, "seed": 3, "n_checkpoints": 2, **options}
+    if name == "efb":
+        return efb.simulate(*games.load("kuhn_poker"), epsilon=1.0, learner="uniform", **chosen)
+    if name == "bandit":
+        return bandits.simulate("private-ucb", [0.25, 0.5], epsilon=0.5, **chosen)
+    return bandits.linear.simulate("uniform", n_arms=2, dimension=2, **chosen)
+
+
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_folders_from_before_the_package_had_folders_are_taken(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(_checkpoint, "__version__", "0.1.0")
+    folder = tmp_path / name
+    shutil.copytree(Path(__file__).parent / "data/resume" / name, folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    kept = simulated(name, resume=folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    np.testing.assert_allclose(kept.regret, simulated(name).regret, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_what_tasks_of_the_package_are_made_of_has_a_name_that_stays(tmp_path, monkeypatch, name):
+    named, seen = _checkpoint._name, []
+
+    def watched(part):
+        seen.append(part)
+        return named(part)
+
+    monkeypatch.setattr(_checkpoint, "_name", watched)
+    simulated(name, resume=tmp_path)
+    ours = {part for part in seen if part.__module__.startswith("equinoise")}
+    assert ours
+    assert {part for part in ours if not hasattr(part, "_kept_as")} == set()

@@ -7,7 +7,7 @@ see a scale that is wrong by one percent.
 
 from __future__ import annotations
 
-import itertools
+import ast
 import json
 import os
 import subprocess
@@ -216,15 +216,6 @@ def test_successive_words_of_a_block_are_independent():
     assert np.abs(off).max() < 6 / np.sqrt(N / 4)
 
 
-@pytest.mark.parametrize("probability", [0.0, 1e-3, 0.25, 0.5, 0.999, 1.0])
-def test_bernoulli(probability):
-    hits = apply(_random.bernoulli, probability)(word_stream(3, N)).sum()
-    assert stats.binomtest(int(hits), N, probability).pvalue > 1e-6
-    for word in EXTREMES:  # certain events are certain
-        if probability in (0.0, 1.0):
-            assert _random.bernoulli(np.uint64(word), probability) == (probability == 1.0)
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 10, 1000])
 def test_integer_law(n):
     counts = np.bincount(apply(_random.integer, np.uint64(n))(word_stream(4, N)).astype(int), minlength=n)
@@ -321,71 +312,57 @@ def test_normal_is_odd(word):
     assert _random.normal(np.uint64(ONES - word)) == -_random.normal(np.uint64(word))
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [[1.0], [1.0, 1.0], [0.1, 0.7, 0.2], [0.0, 3.0, 0.0, 1.0, 0.0], [1e300, 2e300, 0.0], [1e-310, 3e-310]],
-)
-def test_categorical_law(weights):
-    weights = np.array(weights)
-    n = N // 10
-    drawn = apply(_random.categorical, weights)(word_stream(8, n)).astype(int)
-    counts = np.bincount(drawn, minlength=weights.size)
-    used = weights > 0
-    assert counts[~used].sum() == 0
-    if used.sum() > 1:
-        assert (
-            stats.chisquare(
-                counts[used], n * (weights / weights.max() / (weights / weights.max()).sum())[used]
-            ).pvalue
-            > 1e-6
-        )
-
-
-@settings(deadline=None)
-@given(
-    st.one_of(word64, st.sampled_from(EXTREMES)),
-    st.lists(st.one_of(st.just(0.0), st.floats(0.0, 1e300)), min_size=1, max_size=30).filter(any),
-)
-def test_categorical_never_returns_a_weight_of_zero(word, weights):
-    assert weights[_random.categorical(np.uint64(word), np.array(weights))] > 0.0
-
-
-@settings(deadline=None)
-@given(word64, st.lists(st.integers(0, 1000), min_size=1, max_size=20).filter(any))
-def test_categorical_against_exact_arithmetic(word, weights):
-    """Small integers add up exactly: the index is that of the first running sum above u times the total."""
-    numerator = 2 * (word >> 12) + 1  # of u, over 2^53
-    total = sum(weights)
-    rounded = _random.uniform(np.uint64(word)) * total  # the one rounding there is
-    assert abs(rounded * 2**53 - numerator * total) <= total
-    sums = list(itertools.accumulate(weights))
-    wanted = next(index for index, running in enumerate(sums) if rounded < running)
-    assert _random.categorical(np.uint64(word), np.array(weights, float)) == wanted
-
-
-def test_categorical_on_boundaries():
-    """A u that falls on a running sum belongs to the next index."""
-    half = np.uint64(2**63)  # u = 1/2 + 2^-53
-    below = np.uint64(2**63 - 1)  # u = 1/2 - 2^-53
-    weights = np.array([1.0, 1.0])
-    assert _random.categorical(below, weights) == 0
-    assert _random.categorical(half, weights) == 1
-    u = _random.uniform(half)
-    assert _random.categorical(half, np.array([u, 1.0 - u])) == 1
-    assert _random.categorical(half, np.array([u, 0.0, 1.0 - u])) == 2
-    assert _random.categorical(half, np.array([np.nextafter(u, 1), 1.0 - np.nextafter(u, 1)])) == 0
-    for weights in ([0.0, 0.0, 1.0, 0.0], [5e-324, 0.0]):
-        for word in EXTREMES:
-            assert weights[_random.categorical(np.uint64(word), np.array(weights))] > 0
-
-
 def test_fill_laplace_follows_its_address():
     out = np.empty(9)
     key = _random.stream_key(17)
-    _random.fill_laplace(key, 2.5, out)
-    state = naive.philox_block([int(k) for k in key], [0, 0, 0, 4])
+    _random.fill_laplace(key, 3, _random.NOISE, 2.5, out)
+    state = naive.philox_block([int(k) for k in key], [3, 0, 0, 2])
     expected = [2.5 * _random.laplace(np.uint64(word)) for word in naive.xoshiro_words(state, 9)]
     assert out.tolist() == expected
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Purposes: all in one place, all distinct
+# ----------------------------------------------------------------------------------------------------------
+
+PURPOSES = {
+    name: int(value)
+    for name, value in vars(_random).items()
+    if name.isupper() and not name.startswith("_") and isinstance(value, np.uint64)
+}
+STARTS = {"philox": 5, "start_streams": 3, "fill_laplace": 2}  # which argument is the purpose
+
+
+def purposes_in(path):
+    """Every address of a stream in a source: (line, what stands in the place of the purpose)."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Assign):  # nothing else is called like a purpose, unless it is negative
+            names = {getattr(target, "id", "") for target in node.targets}
+            assert path.name == "_random.py" or "uint64" not in ast.unparse(node) or not names & set(PURPOSES)
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in STARTS:
+                yield node.lineno, ast.unparse(node.args[STARTS[name]])
+            for keyword in node.keywords if name == "Philox" else ():
+                if keyword.arg == "counter":
+                    yield node.lineno, ast.unparse(keyword.value.elts[3])
+
+
+def test_purposes_are_distinct_and_public():
+    assert len(set(PURPOSES.values())) == len(PURPOSES) >= 12
+    assert set(PURPOSES) <= set(_random.__all__)
+
+
+def test_every_stream_of_the_package_has_a_purpose_of_the_list():
+    """A purpose is named where a stream starts, or comes as a parameter of that name: never a number."""
+    allowed = {"purpose", *PURPOSES, *(f"int({name})" for name in PURPOSES)}
+    found = {
+        (path.relative_to(SOURCE).as_posix(), line): words
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line, words in purposes_in(path)
+    }
+    assert len(found) >= 10
+    assert {place: words for place, words in found.items() if words not in allowed} == {}
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -406,8 +383,6 @@ found["integer"] = [int(_random.integer(w, np.uint64(n))) for w in words for n i
 found["laplace"] = [float(_random.laplace(w)).hex() for w in words]
 found["exponential"] = [float(_random.exponential(w)).hex() for w in words]
 found["normal"] = [float(_random.normal(w)).hex() for w in words]
-found["categorical"] = [int(_random.categorical(w, np.array([0.5, 0.0, 1.5, 2.0]))) for w in words]
-found["bernoulli"] = [bool(_random.bernoulli(w, 0.3)) for w in words]
 points = np.random.default_rng(6).uniform(-700, 700, 300)
 found["exp"] = [float(_elementary.exp(float(x))).hex() for x in (*points, -708.0, 0.0, 708.0)]
 found["log"] = [float(_elementary.log(float(x))).hex() for x in (*np.exp(points), 5e-300, 1.0, 1e300)]
@@ -425,6 +400,6 @@ def test_the_same_bits_without_the_compiler():
         ).stdout  # fmt: skip
         found.append(json.loads(output))
     compiled, plain = found
-    assert len(compiled) == 11
+    assert len(compiled) == 9
     for name, values in compiled.items():
         assert values == plain[name], name

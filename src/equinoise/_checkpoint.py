@@ -2,6 +2,7 @@
 
 A folder belongs to one run: a fingerprint of the task (its function, its arrays, its seed) and of this
 version stands in ``run.json``. Each block is a file of its own, whole or not there, named by its replicates.
+What the package's tasks are made of has a name for fingerprints that stays when the code moves.
 """
 
 from __future__ import annotations
@@ -16,20 +17,31 @@ import re
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-import equinoise
-from equinoise import _archive, _checks, _files
+from equinoise import _checks, _files
+from equinoise._version import __version__
 
-__all__ = ["Blocks", "fingerprint"]
+__all__ = ["Blocks", "fingerprint", "kept_as"]
 
 _KIND = "equinoise replicates, version 1"
 _NAME = re.compile(r"replicates-(\d+)-(\d+)\.npz")
 
 Arrays = tuple[NDArray[Any], ...] | dict[str, NDArray[Any]]
+Part = TypeVar("Part", bound=Callable[..., Any])
+
+
+def kept_as(name: str) -> Callable[[Part], Part]:
+    """Give a function or a class the name that it has in fingerprints, wherever it moves."""
+
+    def mark(part: Part) -> Part:
+        part._kept_as = name  # type: ignore[attr-defined]
+        return part
+
+    return mark
 
 
 class Blocks:
@@ -80,7 +92,7 @@ class Blocks:
         arrays = {f"a{i}": np.asarray(array) for i, array in enumerate(named.values())}
         names = list(named) if isinstance(block, dict) else None
         path = self.folder / f"replicates-{start:09d}-{stop:09d}.npz"
-        _archive.save_arrays(path, _KIND, arrays, {"start": start, "stop": stop, "names": names})
+        _files.save_arrays(path, _KIND, arrays, {"start": start, "stop": stop, "names": names})
 
     def missing(self, n_replicates: int, keep: Callable[[int, int, Arrays], None]) -> list[tuple[int, int]]:
         """Give every kept block below `n_replicates` to `keep`, and return the gaps between them.
@@ -115,7 +127,7 @@ def _is_left_over(path: Path) -> bool:
 
 def _read(path: Path, start: int, stop: int) -> Arrays | None:
     with contextlib.suppress(ValueError, OSError):
-        arrays, meta = _archive.load_arrays(path, _KIND)
+        arrays, meta = _files.load_arrays(path, _KIND)
         if (meta["start"], meta["stop"]) == (start, stop):
             values = [arrays[f"a{i}"] for i in range(len(arrays))]
             return tuple(values) if meta["names"] is None else dict(zip(meta["names"], values, strict=True))
@@ -140,7 +152,7 @@ def fingerprint(value: object) -> str:
     TypeError
         If there is anything else in it.
     """
-    digest = hashlib.sha256(equinoise.__version__.encode())
+    digest = hashlib.sha256(__version__.encode())
     for piece in _pieces(value):
         digest.update(len(piece).to_bytes(8, "little"))
         digest.update(piece)
@@ -152,9 +164,9 @@ def _pieces(value: object) -> Iterator[bytes]:
     if hasattr(type(value), "_identity"):
         value = value._identity()  # type: ignore[attr-defined]
     if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
-        yield f"{value.__module__}.{value.__qualname__}".encode()
+        yield _name(value)
         return
-    yield f"{type(value).__module__}.{type(value).__qualname__}".encode()
+    yield _name(type(value))
     parts: list[object]
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         yield repr((value.dtype.descr, value.shape)).encode()
@@ -178,3 +190,9 @@ def _pieces(value: object) -> Iterator[bytes]:
     yield str(len(parts)).encode()
     for part in parts:
         yield from _pieces(part)
+
+
+def _name(part: Any) -> bytes:
+    """Return the name of a function or a type in fingerprints."""
+    name: str = getattr(part, "_kept_as", f"{part.__module__}.{part.__qualname__}")
+    return name.encode()

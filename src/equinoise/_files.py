@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and output folders that are tried before the work."""
+"""Files that are there whole or not at all, arrays in files, and folders that are tried before the work."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-__all__ = ["replacing", "writable_folder", "write_all", "write_json"]
+if TYPE_CHECKING:  # NumPy is imported where it is used: the command must start without it
+    from numpy.typing import NDArray
+
+__all__ = ["load_arrays", "replacing", "save_arrays", "writable_folder", "write_all", "write_json"]
+
+_META = "meta_json"
 
 
 @contextlib.contextmanager
@@ -99,3 +104,50 @@ def writable_folder(name: str, path: str | os.PathLike[str]) -> Path:
             f"{name} must be a folder to write into, got {str(folder)!r}: {error.strerror}"
         ) from None
     return folder
+
+
+def save_arrays(
+    path: str | os.PathLike[str],
+    kind: str,
+    arrays: Mapping[str, NDArray[Any]],
+    meta: Mapping[str, Any],
+    mode: int | None = None,
+) -> None:
+    """Write arrays, and what JSON can hold, as NumPy's ``.npz`` without pickles, under the exact name `path`.
+
+    `kind` says what the file holds and in which version; :func:`load_arrays` asks for the same. `mode` is as
+    of :func:`replacing`.
+    """
+    import numpy as np
+
+    text = json.dumps({"kind": kind, **meta}, ensure_ascii=True)
+    everything = {**arrays, _META: np.frombuffer(text.encode("ascii"), dtype=np.uint8)}
+    with replacing(path, mode) as file:
+        np.savez(file, allow_pickle=False, **everything)
+
+
+def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Read what :func:`save_arrays` wrote: (arrays, meta), the arrays read-only.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, PermissionError
+        When there is no such file to read.
+    ValueError
+        When the file is cut short, damaged, or holds something else than `kind`.
+    """
+    import numpy as np
+
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            meta = json.loads(archive[_META].tobytes())
+            if meta.pop("kind") != kind:
+                raise ValueError("it is of another kind or version")
+            arrays = {name: archive[name] for name in archive.files if name != _META}
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except Exception as error:  # a damaged archive fails in many ways, of zip, of zlib, of NumPy
+        raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {kind}: {error}") from error
+    for array in arrays.values():
+        array.flags.writeable = False
+    return arrays, meta

@@ -1,6 +1,6 @@
-"""Typed options of what is registered by name: policies, learners, searches, counters.
+"""What is registered by name, such as learners, games and counters, and the typed options that it takes.
 
-A row of a registry says which options it takes, and everything else reads it there: the checks, the command
+A row of a registry says all that is said of one, and everything else reads it there: the checks, the command
 and its completion, the docs, the tests.
 """
 
@@ -8,28 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from equinoise import _checks
 
-__all__ = ["Option", "checked"]
+__all__ = ["Option", "Row", "checked"]
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option: what it is for, what it may be, and what it is where nobody says.
+    """One option: what it may be, what it is where nobody says, and what it is for in a few words.
 
-    Attributes
-    ----------
-    kind : {"flag", "choice", "integer", "number"}
-    default : bool, str, int or float
-    summary : str
-        A few words, without a full stop.
-    choices : tuple of str
-        Of a choice.
-    low, high : float
-        The closed range of an integer or a number; None leaves that end free.
+    `choices` are those of a choice; `low` and `high` the closed range of an integer or a number, and None
+    leaves that end free.
     """
 
     kind: Literal["flag", "choice", "integer", "number"]
@@ -40,13 +32,7 @@ class Option:
     high: float | None = None
 
     def check(self, name: str, value: object) -> Any:
-        """Return `value` as this option takes it.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When it is no such value.
-        """
+        """Return `value` as this option takes it, or raise TypeError or ValueError."""
         if self.kind == "flag":
             return _checks.flag(name, value)
         if self.kind == "choice":
@@ -72,6 +58,26 @@ class Option:
         except ValueError:
             pass  # the check below says what is wrong
         return self.check(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What a registry says of each of its entries; a registry adds what it needs itself.
+
+    `summary` is a few words without a full stop, `source` a reference, and `proof` says what is private and
+    why: None for what is not.
+    """
+
+    name: str
+    summary: str
+    source: str
+    proof: str | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    @property
+    def private(self) -> bool:
+        """Whether there is a proof of its privacy."""
+        return self.proof is not None
 
 
 def checked(owner: str, options: Mapping[str, Option], given: Mapping[str, object]) -> dict[str, Any]:

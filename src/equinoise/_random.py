@@ -32,14 +32,13 @@ __all__ = [
     "EVOLUTION",
     "NOISE",
     "POSTERIOR",
+    "RELEASE",
     "REWARD",
     "SAMPLE",
     "SEARCH",
     "STRATEGY",
     "TIE",
     "TURN",
-    "bernoulli",
-    "categorical",
     "exponential",
     "fill_laplace",
     "fill_words",
@@ -65,6 +64,7 @@ CONTEXT = np.uint64(8)
 TURN = np.uint64(9)
 SEARCH = np.uint64(10)
 EVOLUTION = np.uint64(11)
+RELEASE = np.uint64(12)
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)
@@ -194,12 +194,6 @@ def uniform(word: Any) -> float:
 
 
 @njit(forceinline=True)
-def bernoulli(word: Any, probability: float) -> bool:
-    """Return True with the given probability, to a resolution of 2^-52."""
-    return uniform(word) < probability
-
-
-@njit(forceinline=True)
 def integer(word: Any, n: Any) -> Any:
     """Return an int64 in 0..n-1: the upper half of word times n; no value is off by more than n 2^-64."""
     return np.int64(high_product(word, np.uint64(n)))
@@ -250,35 +244,12 @@ def _ratio(r: float, a: Any, b: Any) -> float:
 
 
 @njit
-def categorical(word: Any, weights: NDArray[np.float64]) -> int:
-    """Return index i with probability weights[i] / sum(weights).
-
-    Parameters
-    ----------
-    word : uint64
-    weights : float64[n]
-        Finite and not negative, not all zero. An index of weight zero is never returned.
-    """
-    total = 0.0
-    last = 0
-    for i in range(weights.size):
-        total += weights[i]
-        if weights[i] > 0.0:
-            last = i
-    target = uniform(word) * total
-    running = 0.0
-    for i in range(last):
-        running += weights[i]
-        if target < running:
-            return i
-    return last
-
-
-@njit
-def fill_laplace(key: NDArray[np.uint64], scale: float, out: NDArray[np.float64]) -> None:
-    """Fill out float64[n] with Laplace(scale) draws of the stream (key uint64[2]; 0, 0, 0, SAMPLE)."""
+def fill_laplace(
+    key: NDArray[np.uint64], draw: int, purpose: Any, scale: float, out: NDArray[np.float64]
+) -> None:
+    """Fill out float64[n] with Laplace(scale) draws of the stream (key uint64[2]; draw, 0, 0, purpose)."""
     zero = np.uint64(0)
-    s0, s1, s2, s3 = philox(key[0], key[1], zero, zero, zero, SAMPLE)
+    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(draw), zero, zero, purpose)
     for i in range(out.size):
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         out[i] = scale * laplace(word)

@@ -34,10 +34,8 @@ class Learner:
         self.visits = state.make_visits(tree)
 
     def draw(self, trial):
-        plan = self.plan
-        return _kernels.draw(
-            plan, self.weights, self.visits, plan.actions, *self.key, np.uint64(self.replicate), trial
-        )
+        source = (*self.key, np.uint64(self.replicate))
+        return _kernels.draw(self.plan, self.weights, self.visits, self.plan.actions, source, trial)
 
     def update(self, n, values, learning_rate):
         self.visits.value[:n] = values
@@ -308,9 +306,9 @@ def test_play_follows_its_law():
 def test_noise_comes_from_its_address():
     value, word = np.empty(9), np.empty(9, dtype=np.uint64)
     key = [np.uint64(x) for x in np.random.SeedSequence(SEED).generate_state(2, np.uint64)]
-    _kernels.add_noise(value, word, 9, 2.5, *key, np.uint64(3), 12)
+    _kernels.add_noise(value, word, 9, 2.5, (*key, np.uint64(3)), 12)
     np.testing.assert_allclose(value, naive.noise(9, 2.5, SEED, 12, 3), rtol=1e-14)
-    _kernels.add_noise(value, word, 9, 0.0, *key, np.uint64(3), 12)
+    _kernels.add_noise(value, word, 9, 0.0, (*key, np.uint64(3)), 12)
     assert value.tolist() == [0.0] * 9
 
 

@@ -8,6 +8,7 @@ import io
 import math
 import struct
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tests import naive
 from equinoise.efb import Report, Server, Strategy, User, play, simulate, tune
 from equinoise.games import Schedule, from_nested, load
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 TREES = {
     "kuhn": load("kuhn_poker")[0],
     "wide": naive.random_tree(np.random.default_rng(61), widths=(40, 3)),
@@ -234,6 +236,18 @@ def test_a_loaded_server_goes_on_to_the_same_bits(name, drawn, epsilon, tmp_path
     assert state(loaded, tmp_path / "a") == state(whole, tmp_path / "b")
     assert loaded.tree.same_as(whole.tree) and loaded.tree.action_labels == whole.tree.action_labels
     assert loaded.tuning.bound(500) == whole.tuning.bound(500)
+
+
+def test_a_server_that_an_earlier_version_saved_is_loaded():
+    tree, environment = load("kuhn_poker")
+    loaded, server = Server.load(DATA / "server.npz"), Server(tree, horizon=50, epsilon=2.0, seed=3)
+    user = User(tree, 2.0, noise="float", seed=3)
+    for _ in range(20):
+        strategy = server.draw()
+        server.update(user.report(strategy, *play(environment, strategy, seed=3)))
+    assert loaded.trial == 20 and loaded.tree.same_as(tree)
+    assert loaded.policy == pytest.approx(server.policy, rel=1e-9)
+    assert loaded.draw().to_bytes() == server.draw().to_bytes()
 
 
 def test_the_name_is_taken_as_it_is(tmp_path):

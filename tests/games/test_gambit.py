@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import time
 from fractions import Fraction
@@ -20,17 +19,11 @@ from equinoise.games.efg.reader import parse_efg, read_efg
 from equinoise.games.walk.walk import CHANCE, TERMINAL, walk
 
 # ----------------------------------------------------------------------------------------------------------
-# The files of the shared folder
+# Crafted files: each one thing that Gambit's format allows or forbids
 # ----------------------------------------------------------------------------------------------------------
 
-SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[3] / "shared")
-EFG = SHARED / "data" / "efg"
-LISTED = (
-    list(csv.DictReader((EFG / "expected.csv").read_text(encoding="utf-8").splitlines()))
-    if EFG.is_dir()
-    else []
-)
-needs_files = pytest.mark.skipif(not LISTED, reason=f"needs the shared folder with {EFG}")
+EFG = Path(__file__).resolve().parents[1] / "data" / "efg"
+LISTED = list(csv.DictReader((EFG / "expected.csv").read_text(encoding="utf-8").splitlines()))
 
 #: Words of the refusals: the line where the table wants one, and what is wrong.
 REFUSED = {
@@ -49,7 +42,6 @@ REFUSED = {
 }
 
 
-@needs_files
 @pytest.mark.parametrize("row", LISTED, ids=lambda row: row["file"])
 def test_listed_files_load_or_are_refused(row):
     path = EFG / row["file"]
@@ -67,13 +59,11 @@ def test_listed_files_load_or_are_refused(row):
         assert tree.n_actions >= tree.n_infosets >= 1
 
 
-@needs_files
 def test_the_table_of_refusals_is_complete():
     assert len(LISTED) == 32
     assert {row["file"] for row in LISTED if "refused" in row.values()} == set(REFUSED)
 
 
-@needs_files
 def test_values_of_listed_files():
     tree, environment = load(EFG / "unlabelled.efg")
     assert environment.utility(environment.expected_loss(np.full(tree.n_actions, 0.5))) == pytest.approx(3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 import warnings
@@ -18,7 +17,7 @@ from equinoise.games.efg.reader import parse_efg, read_efg
 from equinoise.games.walk.walk import CHANCE, TERMINAL, walk
 
 seeds = st.integers(0, 2**32 - 1)
-SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[3] / "shared")
+EFG = Path(__file__).resolve().parents[1] / "data" / "efg"
 
 # ----------------------------------------------------------------------------------------------------------
 # A plain writer of random games
@@ -239,11 +238,8 @@ def test_a_file_cut_anywhere_is_a_game_only_at_its_end():
 
 
 def test_every_listed_file_cut_at_every_byte(tmp_path):
-    files = sorted((SHARED / "data" / "efg").glob("*.efg"))
-    if not files:
-        pytest.skip("needs the shared folder")
     path = tmp_path / "cut.efg"
-    for file in files:
+    for file in sorted(EFG.glob("*.efg")):
         data = file.read_bytes()
         for end in range(len(data) + 1):
             path.write_bytes(data[:end])

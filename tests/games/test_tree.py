@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from equinoise.games import GameTree, complete, from_nested
+from equinoise.games import GameTree, complete, from_nested, load
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -192,6 +193,10 @@ def test_pickle_and_file_round_trips(tmp_path, labels):
     for copy in (GameTree.load(tmp_path / "tree"), pickle.loads(pickle.dumps(tree))):
         assert same(copy, tree)
         assert not copy.action_ptr.flags.writeable
+
+
+def test_a_tree_that_an_earlier_version_saved_is_loaded():
+    assert same(GameTree.load(Path(__file__).resolve().parents[1] / "data/tree.npz"), load("kuhn_poker")[0])
 
 
 @pytest.fixture

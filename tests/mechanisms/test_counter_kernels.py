@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
-from equinoise._random import stream_key
+from equinoise._random import NOISE, fill_laplace, stream_key
 from equinoise.mechanisms import kernels
 
 COMPILED = not numba.config.DISABLE_JIT
@@ -71,7 +71,7 @@ def test_every_output_to_1100_has_as_many_draws_as_set_bits():
     """Each total carries its draws as the bits of an integer that a float64 cannot lose: one word a level."""
     kept_binary, kept_hybrid = {0: frozenset()}, {0: frozenset()}
     for n in range(1, 1101):
-        kept_binary[n] = kept_binary[int(kernels.binary_parent(n))] | {n}
+        kept_binary[n] = kept_binary[n & (n - 1)] | {n}
         kept_hybrid[n] = kept_hybrid[int(kernels.hybrid_parent(n))] | {n}
         assert len(kept_binary[n]) == n.bit_count()
         assert len(kept_hybrid[n]) == n.bit_length() + n.bit_count() - 1
@@ -177,11 +177,11 @@ def test_node_noise_law_and_addresses():
     key, n_nodes = stream_key(11), 20_000 if COMPILED else 1000
     out = np.empty((n_nodes, 3))
     for n in range(n_nodes):
-        kernels.fill_node_noise(key, n + 1, 2.0, out[n])
+        fill_laplace(key, n + 1, NOISE, 2.0, out[n])
     assert stats.kstest(out.reshape(-1) / 2.0, "laplace").pvalue > 1e-6
     assert len(np.unique(out)) == out.size
     for one, other in [(out[1:, 0], out[:-1, 0]), (out[:, 0], out[:, 1]), (out[:, 1], out[:, 2])]:
         assert abs(np.corrcoef(one, other)[0, 1]) < 6 / math.sqrt(n_nodes)
     again = np.empty(2)
-    kernels.fill_node_noise(key, 7, 1.0, again)
+    fill_laplace(key, 7, NOISE, 1.0, again)
     assert again.tolist() == (out[6, :2] / 2.0).tolist()

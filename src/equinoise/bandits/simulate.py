@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, _results, replicates
+from equinoise._checkpoint import kept_as
 from equinoise.bandits.policies.registry import MAX_HORIZON, POLICIES
 from equinoise.bandits.result import BanditRun
 
@@ -207,6 +208,7 @@ def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> NDArray[np.
 # ----------------------------------------------------------------------------------------------------------
 
 
+@kept_as("equinoise.bandits.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
     """Run the replicates start..stop-1; this is what executors are given."""
     n, n_arms = stop - start, task.true_means.shape[-1]

@@ -85,7 +85,7 @@ def command(
     out: Out = Path("equinoise-bandit"),
     as_json: AsJson = False,
 ) -> None:
-    """Show how biased the means are that a bandit gathers, and what a smaller bias costs in regret.
+    """Measure the bias of a bandit's data, and its regret.
 
     The policy faces the same random draws as plain UCB and uniform play and, with an epsilon, as private UCB
     without its noise (width-only) and without its width (noise-only). Writes bias.csv, regret.csv, three

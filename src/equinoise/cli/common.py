@@ -121,7 +121,9 @@ def completing(names: Callable[[typer.Context], Iterable[str]]) -> Callable[...,
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         found: list[str] = []
         with contextlib.suppress(Exception):
-            found.extend(name for name in names(ctx) if name.startswith(incomplete))
+            words = [*ctx.parent.args, "?"] if ctx.parent else []  # or what was typed before is not parsed
+            typed: Any = ctx.command.make_context("", words, resilient_parsing=True)
+            found.extend(name for name in names(typed) if name.startswith(incomplete))
         return found
 
     return complete

@@ -71,7 +71,7 @@ def command(
 
 
 def _show(made: Comparison, written: list[Path]) -> None:
-    screen, shown = common.console(), made.exhibit()
+    screen, shown = common.console(), made.exhibit
     sign = common.plus_minus(screen)
     print(shown.text[0])
     screen.print(_table(made, sign))

@@ -42,7 +42,7 @@ def command(
         tuple[float, float] | None,
         typer.Option(
             metavar="LO HI",
-            help="Smallest and largest value that anybody could have. By default the data's own.",
+            help="Smallest and largest possible value, known without the data. By default the data's own.",
         ),
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the sample; by default as many as FILE.")] = None,
@@ -119,7 +119,7 @@ def _scales(text: str) -> str | int | tuple[float, ...]:
 
 def _release_in(folder: Path, file: Path) -> list[Path]:
     """Return the files of an earlier release in a folder; FILE must not be one of them."""
-    from equinoise.experiments.commands.release import FILES
+    from equinoise.experiments.commands.nvo import FILES
 
     paths = [folder / name for name in FILES]
     if any(path.exists() and path.samefile(file) for path in paths):

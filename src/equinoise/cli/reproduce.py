@@ -155,7 +155,7 @@ def _print(report: Report, folder: Path, *, as_json: bool) -> None:
     table.add_column("what came out")
     for done in report.finished:
         seconds = "kept" if done.kept else f"{done.seconds:.1f}"
-        table.add_row(done.name, seconds, escape(done.exhibit.headline))
+        table.add_row(done.exhibit.name, seconds, escape(done.exhibit.headline))
     common.console().print(table)
     if not report.complete:
         n = len(report.steps)

@@ -4,10 +4,11 @@
 exploration and proven regret; ``Server``, ``User`` and ``play`` run the same protocol one trial at a time.
 """
 
+from equinoise.efb.baselines import LEARNERS
 from equinoise.efb.protocol.messages import Report, Strategy
 from equinoise.efb.protocol.server import Server
 from equinoise.efb.protocol.user import User, play
 from equinoise.efb.simulate import EfbRun, simulate
 from equinoise.efb.tuning import Tuning, tune
 
-__all__ = ["EfbRun", "Report", "Server", "Strategy", "Tuning", "User", "play", "simulate", "tune"]
+__all__ = ["LEARNERS", "EfbRun", "Report", "Server", "Strategy", "Tuning", "User", "play", "simulate", "tune"]

@@ -1,51 +1,33 @@
-"""Learners to compare with: each is a first policy, a tuning and a noise scale for the same kernels."""
+"""The learners by name: each is a first policy, a tuning and a noise scale for the same kernels."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise._checkpoint import kept_as
+from equinoise._options import Option, Row
 from equinoise.efb.kernels import setup
-from equinoise.efb.tuning import Tuning, noise_scale, tuned
+from equinoise.efb.tuning import RULES, Tuning, noise_scale, tuned
 from equinoise.games import Environment, GameTree, Schedule
 
-__all__ = ["LEARNERS", "Learner", "flatten", "make_learner", "strategies"]
+__all__ = ["LEARNERS", "Learner", "LearnerRow", "flatten", "make_learner", "strategies"]
 
-LEARNERS = ("dp-efb", "ixomd", "flat-exp3", "uniform")
 _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) that flat-exp3 may make
 
 
+@kept_as("equinoise.efb.baselines.Learner")
 class Learner(NamedTuple):
     """Start of a run: the first policy float64[A], the tuning, the noise scale b (0 for none)."""
 
     first_policy: NDArray[np.float64]
     tuning: Tuning
     scale: float
-
-
-def make_learner(name: str, tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning) -> Learner:
-    """Return a learner by name; arguments are checked but for their combination.
-
-    Raises
-    ------
-    ValueError
-        "ixomd" with a finite epsilon: it is not private.
-    """
-    if name == "uniform":
-        return Learner(_uniform(tree), _no_tuning(tree, horizon, epsilon), 0.0)
-    if name == "ixomd":
-        if math.isfinite(epsilon):
-            raise ValueError(
-                f"epsilon must be math.inf for learner 'ixomd', which is not private, got {epsilon}"
-            )
-        return Learner(_uniform(tree), _ixomd_tuning(tree, horizon), 0.0)
-    scale = noise_scale(epsilon, 1.0 if name == "flat-exp3" else 2.0)
-    if isinstance(tuning, str):
-        tuning = tuned(tree, horizon, epsilon, scale, tuning)
-    return Learner(first_policy(tree), tuning, scale)
 
 
 def first_policy(tree: GameTree) -> NDArray[np.float64]:
@@ -57,46 +39,105 @@ def first_policy(tree: GameTree) -> NDArray[np.float64]:
     return policy
 
 
-def _uniform(tree: GameTree) -> NDArray[np.float64]:
-    policy = np.empty(tree.n_actions)
-    setup.uniform_policy(tree.action_ptr, policy)
-    return policy
+def _dp_efb(tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning) -> Learner:
+    return _exponential(tree, horizon, epsilon, tuning, 2.0)
 
 
-def _no_tuning(tree: GameTree, horizon: int, epsilon: float) -> Tuning:
-    """Tuning of a learner that never learns: its regret is at most one a trial."""
-    return Tuning(0.0, np.zeros(tree.n_actions), float(horizon), "uniform", horizon, epsilon, 0.0, 1.0)
+def _flat_exp3(tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning) -> Learner:
+    return _exponential(tree, horizon, epsilon, tuning, 1.0)
 
 
-def _ixomd_tuning(tree: GameTree, horizon: int) -> Tuning:
-    """Tuning of IXOMD (Kozuno, Menard, Munos, Valko, 2021).
+def _exponential(
+    tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning, sensitivity: float
+) -> Learner:
+    scale = noise_scale(epsilon, sensitivity)
+    if isinstance(tuning, str):
+        tuning = tuned(tree, horizon, epsilon, scale, tuning)
+    return Learner(first_policy(tree), tuning, scale)
 
-    Their rate, with X infosets of n actions each, balances a divergence of X ln n against X n actions:
+
+def _uniform(tree: GameTree, horizon: int, epsilon: float, _: str | Tuning) -> Learner:
+    """Start what never learns: its regret is at most one a trial."""
+    none = np.zeros(tree.n_actions)
+    tuning = Tuning(0.0, none, float(horizon), "uniform", horizon, epsilon, 0.0, 1.0)
+    return Learner(tree.uniform_policy(), tuning, 0.0)
+
+
+def _ixomd(tree: GameTree, horizon: int, epsilon: float, _: str | Tuning) -> Learner:
+    """Start IXOMD.
+
+    Its authors' rate, with X infosets of n actions each, balances a divergence of X ln n against X n actions:
     eta = sqrt(ln n / (n T)), gamma = eta/2 for every action. The bound is the one that holds for this rate on
     this tree: D / eta + eta A T, D the largest sum of ln(number of actions) over a reduced strategy.
     """
+    if math.isfinite(epsilon):
+        raise ValueError(f"epsilon must be math.inf for learner 'ixomd', which is not private, got {epsilon}")
     widest = tree.max_actions
     rate = math.sqrt(math.log(widest) / (widest * horizon))
     divergence = setup.log_widths(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets))
     slope = rate * tree.n_actions
     bound = divergence / rate + slope * horizon if rate > 0.0 else 0.0
     exploration = np.full(tree.n_actions, rate / 2.0)
-    return Tuning(rate, exploration, bound, "ixomd", horizon, math.inf, divergence, slope)
+    tuning = Tuning(rate, exploration, bound, "ixomd", horizon, math.inf, divergence, slope)
+    return Learner(tree.uniform_policy(), tuning, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerRow(Row):
+    """A learner: `start` makes it for a tree, a horizon, epsilon and a tuning or its rule.
+
+    One that is `flat` is given the game in which a whole reduced strategy is one action.
+    """
+
+    start: Callable[[GameTree, int, float, str | Tuning], Learner]
+    flat: bool = False
+
+
+_TUNING = {"tuning": Option("choice", "sharp", "learning rate and exploration", tuple(RULES))}
+_ROWS = (
+    LearnerRow(
+        name="dp-efb",
+        summary="exponential weights over reduced strategies, a noised loss for each of its actions",
+        source="Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit "
+        "Problem, Section 4",
+        proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
+        options=_TUNING,
+        start=_dp_efb,
+    ),
+    LearnerRow(
+        name="ixomd",
+        summary="mirror descent with implicit exploration; not private, needs epsilon=math.inf",
+        source="Kozuno, Ménard, Munos and Valko (2021), Learning in two-player zero-sum partially observable "
+        "Markov games with perfect recall, Algorithm 1",
+        start=_ixomd,
+    ),
+    LearnerRow(
+        name="flat-exp3",
+        summary="exponential weights over a list of all reduced strategies, one noised loss; for small games",
+        source="Tossou and Dimitrakakis (2017), Achieving privacy in the adversarial multi-armed bandit",
+        proof="Laplace noise of scale 1/epsilon on one loss in [0, 1]",
+        options=_TUNING,
+        start=_flat_exp3,
+        flat=True,
+    ),
+    LearnerRow(
+        name="uniform",
+        summary="plays every action of an infoset alike and learns nothing",
+        source="a control",
+        proof="it asks for no report",
+        start=_uniform,
+    ),
+)
+LEARNERS: Mapping[str, LearnerRow] = {row.name: row for row in _ROWS}
+
+
+def make_learner(name: str, tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning) -> Learner:
+    """Return a learner by name; arguments are checked but for their combination."""
+    return LEARNERS[name].start(tree, horizon, epsilon, tuning)
 
 
 def strategies(tree: GameTree) -> NDArray[np.bool_]:
-    """List the reduced strategies of a small tree.
-
-    Returns
-    -------
-    bool[S, A]
-        Entry (x, a) says whether strategy x picks action a.
-
-    Raises
-    ------
-    ValueError
-        When S times A is above 5e7.
-    """
+    """List the reduced strategies of a small tree, bool[S, A]: whether strategy x picks action a."""
     if tree.log_n_strategies + math.log(tree.n_actions) > math.log(_LARGEST_INCIDENCE):
         raise ValueError(
             "learner 'flat-exp3' lists every reduced strategy, and tree has too many: "
@@ -119,20 +160,9 @@ def strategies(tree: GameTree) -> NDArray[np.bool_]:
 def flatten(
     environment: Environment | Schedule, table: NDArray[np.bool_]
 ) -> tuple[GameTree, Environment | Schedule]:
-    """Make the game in which a whole reduced strategy is one action of one infoset.
+    """Make the game in which a whole reduced strategy, of `table` bool[S, A], is one action of one infoset.
 
-    Parameters
-    ----------
-    environment : Environment or Schedule
-    table : bool[S, A]
-        From :func:`strategies`.
-
-    Returns
-    -------
-    tree : GameTree
-        One infoset, S actions, a leaf for each action and each loss that occurs.
-    environment : Environment or Schedule
-        Losses of a strategy with the probabilities that they have in the game.
+    An action has a leaf for each loss that occurs, with the probability that it has in the game.
     """
     parts = environment.environments if isinstance(environment, Schedule) else (environment,)
     losses = np.unique(np.concatenate([part.leaf_loss for part in parts]))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
+from equinoise._checkpoint import kept_as
 from equinoise.efb import baselines, state
 from equinoise.efb.kernels import trial
 from equinoise.efb.kernels import weights as _weights
@@ -46,10 +47,15 @@ class EfbRun:
     regret_bound : float
         Proven for the expected regret at the horizon; see ``tuning.bound`` for the other checkpoints.
     tuning : Tuning
-    learner : str
-    epsilon : float
-    seed : int or None
-    tree : GameTree
+    learner, epsilon, seed, tree
+        As of :func:`simulate`, which makes it.
+
+    Examples
+    --------
+    >>> from equinoise.games import load
+    >>> run = simulate(*load("bandit(3)"), horizon=100, epsilon=4, n_replicates=2, n_checkpoints=2)
+    >>> run.to_frame().shape, run.summary().columns[-1], run.label
+    ((4, 4), 'bound', 'dp-efb, ε = 4')
     """
 
     trials: NDArray[np.int64]
@@ -91,6 +97,7 @@ class EfbRun:
         return Policy(self.tree, self.policy[r])
 
 
+@kept_as("equinoise.efb.simulate._Task")
 class _Task(NamedTuple):
     """All that a block of replicates needs, picklable."""
 
@@ -137,23 +144,15 @@ def simulate(
         The same seed gives the same bits, whatever block or executor. None takes randomness from the
         operating system.
     tuning : {"sharp", "paper"} or Tuning
-        See :func:`equinoise.efb.tune`; "ixomd" and "uniform" take none and ignore it. Of a tuning with
+        See :func:`equinoise.efb.tune`; learners without that option ignore it. Of a tuning with
         parameters of one's own nothing is proven: its bound is one a trial.
-    learner : {"dp-efb", "ixomd", "flat-exp3", "uniform"}
-        "ixomd" (Kozuno et al., 2021) is not private and needs epsilon=math.inf. "flat-exp3" (Tossou and
-        Dimitrakakis, 2017) is exponential weights over all reduced strategies with one noised loss, for
-        small games; chance is drawn anew there, and not the luck that the others meet. "uniform" plays
-        every action of an infoset alike and learns nothing.
+    learner : str
+        A name of :data:`equinoise.efb.LEARNERS`, whose rows say what each is. All meet the same luck but
+        "flat-exp3", for which chance is drawn anew.
     n_checkpoints : int
         C evenly spaced trial counts, the horizon last; fewer where the horizon is shorter.
-    block : int, optional
-        Replicates that are run in one task.
-    executor : concurrent.futures.Executor, optional
-        Where tasks run; threads of this process by default.
-    progress : bool or str
-        Show a bar on stderr where that is a terminal; a string names it.
-    resume : path, optional
-        A folder for finished blocks: the same call goes on from them after a kill.
+    block, executor, progress, resume
+        As of :func:`equinoise.replicates.run`.
 
     Returns
     -------
@@ -163,6 +162,11 @@ def simulate(
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range, before any work.
+
+    References
+    ----------
+    .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
+       arXiv 2605.05266, Section 4; the bound is Theorem 1, or the sharper one of :func:`tune`.
 
     Examples
     --------
@@ -189,7 +193,7 @@ def simulate(
 
     key = stream_key(seed)
     game, played, table = tree, environment, None
-    if name == "flat-exp3":
+    if baselines.LEARNERS[name].flat:
         table = baselines.strategies(tree)
         game, played = baselines.flatten(environment, table)
     rule = checked_tuning(game, tuning, trials, budget)
@@ -249,47 +253,33 @@ def _task(
     return _Task(tree, plan, made, tuple(segments), learner, key, len(checkpoints))
 
 
+@kept_as("equinoise.efb.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float64]]:
-    """Run the replicates start..stop-1; this is what executors are given."""
-    plan = state.sealed(task.plan)
+    """Run the replicates start..stop-1, in pieces between which progress is told: what executors get."""
+    plan, visits = state.sealed(task.plan), state.make_visits(task.tree)
     for chance in task.chances:
         state.sealed(chance)
-    visits = state.make_visits(task.tree)
     shape = (stop - start, task.n_checkpoints)
     expected, observed = np.empty(shape), np.empty(shape)
     policy = np.empty((stop - start, task.tree.n_actions))
+    rate, scale = task.learner.tuning.learning_rate, task.learner.scale
+    piece = max(1, _WORK_A_PIECE // len(visits.infoset))
     for i in range(stop - start):
         weights = state.make_weights(task.tree, task.learner.first_policy)
         totals = np.zeros(2)
         for which, first, end, checkpoint in task.segments:
-            totals += _run_segment(task, plan, weights, visits, which, start + i, first, end)
+            ran, chance = np.zeros(2), task.chances[which]
+            for begin in range(first, end, piece):
+                until = min(begin + piece, end)
+                ran += trial.run_trials(
+                    plan, weights, visits, chance, task.key, start + i, begin, until, rate, scale
+                )
+                replicates.tick(until - begin)
+            totals += ran
             if checkpoint >= 0:
                 expected[i, checkpoint], observed[i, checkpoint] = totals
         _weights.policy(task.tree.action_ptr, weights.weight, policy[i])
     return {"expected": expected, "observed": observed, "policy": policy}
-
-
-def _run_segment(
-    task: _Task,
-    plan: trial.Plan,
-    weights: _weights.Weights,
-    visits: trial.Visits,
-    which: int,
-    replicate: int,
-    first: int,
-    end: int,
-) -> NDArray[np.float64]:
-    """Run trials of one replicate against one environment, in pieces between which progress is told."""
-    rate, scale = task.learner.tuning.learning_rate, task.learner.scale
-    piece = max(1, _WORK_A_PIECE // len(visits.infoset))
-    totals = np.zeros(2)
-    for start in range(first, end, piece):
-        stop = min(start + piece, end)
-        totals += trial.run_trials(
-            plan, weights, visits, task.chances[which], task.key, replicate, start, stop, rate, scale
-        )
-        replicates.tick(stop - start)
-    return totals
 
 
 def _best_fixed(

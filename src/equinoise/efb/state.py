@@ -18,6 +18,11 @@ _LINE = 64  # bytes of a cache line
 _PADDING = 3  # values that a kernel may read behind the last block
 
 
+def first_source(key: NDArray[np.uint64]) -> trial.Source:
+    """Return what the streams of the protocol are drawn from: those of replicate 0."""
+    return key[0], key[1], np.uint64(0)
+
+
 def make_plan(tree: GameTree, exploration: NDArray[np.float64]) -> Plan:
     """Return what a learner knows, read-only; exploration is gamma float64[A]."""
     actions = np.empty(tree.n_actions + 1, dtype=trial.PLAN_ACTION)

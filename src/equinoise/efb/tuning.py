@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._checkpoint import kept_as
+from equinoise._options import Row
 from equinoise.efb.kernels import setup
 from equinoise.games import GameTree
 
 __all__ = ["MAX_HORIZON", "RULES", "Tuning", "checked_tuning", "noise_scale", "tune"]
 
 MAX_HORIZON = 2**53
-RULES = ("sharp", "paper")
+#: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
+RULES: Mapping[str, Row] = {
+    row.name: row
+    for row in (
+        Row(
+            name="sharp",
+            summary="by the noise's moment generating function: the smaller bound",
+            source="Pasteris, Savani and Turocy (2026), Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in "
+            "place of a bound on the noise's size",
+        ),
+        Row(
+            name="paper",
+            summary="as published",
+            source="Pasteris, Savani and Turocy (2026), Theorem 1",
+        ),
+    )
+}
 _LARGEST_SCALE = 1e150  # of the noise: its square is still a number
 
 
+@kept_as("equinoise.efb.tuning.Tuning")
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """Parameters of a learner, and the regret that is proven for them.
+    """Parameters of a learner, and the regret that is proven for them; :func:`tune` makes it.
 
     Attributes
     ----------
@@ -33,17 +52,22 @@ class Tuning:
     regret_bound : float
         Bound on the expected regret after `horizon` trials.
     rule : str
-        "sharp" or "paper"; learners that are compared against carry their own names.
+        A name of RULES; learners that are compared against carry their own names.
     horizon : int
-        Number of trials, T.
     epsilon : float
-        Privacy of one report; math.inf for none.
     start_cost : float
         ln S: how far the best strategy may be from the first policy, in nats.
     slope : float
         Bound on what one trial adds to the regret.
     offset : float
         Bound on what the rare event adds that the noise leaves its range ("paper": 1).
+
+    Examples
+    --------
+    >>> from equinoise.games import load
+    >>> tuning = tune(load("kuhn_poker")[0], 1000, 4.0)
+    >>> bool(tuning.bound(1000) == tuning.regret_bound), tuning.bound([0, 10]).tolist()
+    (True, [0.0, 10.0])
     """
 
     learning_rate: float
@@ -57,21 +81,9 @@ class Tuning:
     offset: float = 0.0
 
     def bound(self, trials: ArrayLike) -> NDArray[np.float64]:
-        """Return the proven bound on the expected regret after any number of trials up to the horizon.
+        """Return the proven bound on the expected regret after any numbers of trials up to the horizon.
 
-        Parameters
-        ----------
-        trials : int or int64[...]
-
-        Returns
-        -------
-        float64[...]
-            ln S / eta + slope * trials + offset, and never more than one a trial.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `trials` are not numbers, or negative.
+        That is ln S / eta + slope * trials + offset, and never more than one a trial.
         """
         counts: NDArray[np.float64] = _checks.array("trials", trials, np.float64, None, low=0.0)
         start = self.start_cost / self.learning_rate if self.learning_rate > 0.0 else 0.0
@@ -114,14 +126,17 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
 
     Notes
     -----
-    Without noise "sharp" needs no exploration. It keeps implicit exploration, gamma(a) = eta/2 (Neu, 2015),
+    Without noise "sharp" needs no exploration. It keeps implicit exploration, gamma(a) = eta/2 [2]_,
     for its smaller spread; that may cost another eta/2 an action and trial, which the bound counts. So the
     bound without noise can lie above that of a large epsilon; the regret does not.
 
     References
     ----------
-    The paper's Theorem 1 for "paper"; the moment generating function of the noise,
-    E exp(-t xi) = 1/(1 - b^2 t^2), in place of a bound on its size, for "sharp".
+    .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
+       arXiv 2605.05266, Theorem 1: the rule "paper". For "sharp" the moment generating function of the
+       noise, E exp(-t xi) = 1/(1 - b^2 t^2), takes the place of a bound on its size.
+    .. [2] Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits,
+       NeurIPS.
 
     Examples
     --------

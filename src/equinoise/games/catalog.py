@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from equinoise import _checks
+from equinoise._options import Row
 from equinoise.games.environment import Environment
 from equinoise.games.poker import kuhn_poker, leduc_poker
 from equinoise.games.tree import GameTree, seal
 
-__all__ = ["BUILT_IN", "bandit", "complete", "from_words"]
+__all__ = ["BUILT_IN", "Game", "bandit", "complete", "from_words"]
 
 _MOST = 2**31
 _WORDS = re.compile(r"([a-z_]+)\s*(?:\((.*)\))?")
@@ -28,17 +30,7 @@ def bandit(n: int) -> tuple[GameTree, Environment]:
     Parameters
     ----------
     n : int
-        Number of actions; ten millions take a third of a gigabyte.
-
-    Returns
-    -------
-    tree : GameTree
-    environment : Environment
-
-    Raises
-    ------
-    TypeError, ValueError
-        n is not an integer from 1 to 2^31.
+        Number of actions, from 1 to 2^31; ten millions take a third of a gigabyte.
 
     Examples
     --------
@@ -77,17 +69,7 @@ def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Env
     observations : int
         Infosets below an action, except on the last level.
     depth : int
-        Infosets on a path.
-
-    Returns
-    -------
-    tree : GameTree
-    environment : Environment
-
-    Raises
-    ------
-    TypeError, ValueError
-        An argument is not a positive integer, or the tree would have more than 2^31 actions.
+        Infosets on a path. The tree may have 2^31 actions.
 
     Examples
     --------
@@ -133,32 +115,61 @@ def _level_sizes(actions: int, observations: int, depth: int) -> list[int]:
     return sizes
 
 
-#: The built-in games: name, what makes it, and the names of its parameters (all integers).
-BUILT_IN: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "kuhn_poker": (kuhn_poker, ("players",)),
-    "leduc_poker": (leduc_poker, ()),
-    "bandit": (bandit, ("n",)),
-    "complete": (complete, ("actions", "observations", "depth")),
-}
+@dataclass(frozen=True, kw_only=True)
+class Game(Row):
+    """A built-in game: what makes it, the names of its parameters (all integers), and small examples."""
+
+    make: Callable[..., Any]
+    parameters: tuple[str, ...] = ()
+    examples: tuple[str, ...]
+
+    @property
+    def form(self) -> str:
+        """How the game is written with its parameters."""
+        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+
+
+_ROWS = (
+    Game(
+        name="kuhn_poker",
+        summary="one card each and one bet, for two players or as many as one says",
+        source="Kuhn (1950), A simplified two-person poker",
+        make=kuhn_poker,
+        parameters=("players",),
+        examples=("kuhn_poker", "kuhn_poker(players=3)"),
+    ),
+    Game(
+        name="leduc_poker",
+        summary="six cards, two rounds of bets, a public card between them",
+        source="Southey and others (2005), Bayes' bluff: opponent modelling in poker",
+        make=leduc_poker,
+        examples=("leduc_poker",),
+    ),
+    Game(
+        name="bandit",
+        summary="one infoset with n actions, each of which has a sure loss",
+        source="for measuring",
+        make=bandit,
+        parameters=("n",),
+        examples=("bandit(10)",),
+    ),
+    Game(
+        name="complete",
+        summary="a tree in which all infosets of a level look alike",
+        source="for measuring",
+        make=complete,
+        parameters=("actions", "observations", "depth"),
+        examples=("complete(3,3,3)",),
+    ),
+)
+#: The built-in games by name.
+BUILT_IN: Mapping[str, Game] = {row.name: row for row in _ROWS}
 
 
 def from_words(words: str) -> Any:
-    """Make a built-in game from what a person writes, such as ``complete(3,3,3)``.
+    """Make a built-in game from what a person writes: its name, with integers in brackets, or ``name=value``.
 
-    Parameters
-    ----------
-    words : str
-        A name of :data:`BUILT_IN`, with integers in brackets, by place or as ``name=value``.
-
-    Returns
-    -------
-    Source or (GameTree, Environment)
-        None when no built-in game has this name.
-
-    Raises
-    ------
-    ValueError
-        The brackets hold something else than the game's parameters.
+    Returns a source or (GameTree, Environment), and None when no built-in game has this name.
 
     Examples
     --------
@@ -168,13 +179,12 @@ def from_words(words: str) -> Any:
     match = _WORDS.fullmatch(words.strip())
     if match is None or match[1] not in BUILT_IN:
         return None
-    make, names = BUILT_IN[match[1]]
+    game = BUILT_IN[match[1]]
     try:
-        return make(**_parameters(match[2], names))
+        return game.make(**_parameters(match[2], game.parameters))
     except TypeError:
-        raise ValueError(
-            f"game must be like {match[1]}({', '.join(names)}), got {_checks.shown(words)}"
-        ) from None
+        form = f"{game.name}({', '.join(game.parameters)})"
+        raise ValueError(f"game must be like {form}, got {_checks.shown(words)}") from None
     except ValueError as error:
         raise ValueError(f"game {_checks.shown(words)}: {error}") from None
 

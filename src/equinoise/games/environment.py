@@ -20,25 +20,9 @@ _POLICY_TOLERANCE = 1e-8
 
 
 def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> NDArray[np.float64]:
-    """Return a behaviour policy as a float64[A], or refuse it.
+    """Return a behaviour policy as a float64[A], itself where nothing had to be converted, or refuse it.
 
-    Parameters
-    ----------
-    tree : GameTree
-    policy : float64[A]
-        A probability for every action.
-    name : str
-        What to call it in an error.
-
-    Returns
-    -------
-    float64[A]
-        `policy` itself where nothing had to be converted.
-
-    Raises
-    ------
-    TypeError, ValueError
-        It is no array of A numbers in [0, 1], or those of an infoset do not add up to one within 1e-8.
+    It must be an array of A numbers in [0, 1], and those of an infoset add up to one within 1e-8.
     """
     _is_tree("tree", tree)
     checked = _checks.array(name, policy, np.float64, (tree.n_actions,), low=0.0)
@@ -65,13 +49,6 @@ class Environment:
     payoff_range : (float, float), optional
         Smallest and largest payoff ``(u_min, u_max)`` of the game that the losses stand for: a payoff u is
         the loss ``(u_max - u)/(u_max - u_min)``. When both are equal every loss is 0.
-
-    Raises
-    ------
-    TypeError
-        An argument is of the wrong kind.
-    ValueError
-        A shape, a probability or a loss is wrong; the message names the argument and the place.
 
     Notes
     -----
@@ -105,9 +82,8 @@ class Environment:
             object.__setattr__(self, name, keep(checked, given))
         if self.infoset_prob[0] != 1.0:
             raise ValueError(f"infoset_prob must be 1 at the root, got {self.infoset_prob[0]} at index 0")
-        worst, total = kernels.child_sums(
-            self.tree.infoset_ptr, self.tree.leaf_ptr, self.infoset_prob, self.leaf_prob
-        )
+        pointers = self.tree.infoset_ptr, self.tree.leaf_ptr
+        worst, total = kernels.child_sums(*pointers, self.infoset_prob, self.leaf_prob)
         if abs(total - 1.0) > _SUM_TOLERANCE:
             raise ValueError(
                 "infoset_prob and leaf_prob must add up to 1 over the children of every action, "
@@ -129,16 +105,8 @@ class Environment:
         expected loss of the leaves directly below a. A reduced strategy loses the sum of g over its actions.
         """
         tree = self.tree
-        return seal(
-            kernels.action_loss(
-                tree.action_ptr,
-                tree.infoset_ptr,
-                tree.leaf_ptr,
-                self.infoset_prob,
-                self.leaf_prob,
-                self.leaf_loss,
-            )
-        )
+        pointers = tree.action_ptr, tree.infoset_ptr, tree.leaf_ptr
+        return seal(kernels.action_loss(pointers, self.infoset_prob, self.leaf_prob, self.leaf_loss))
 
     @cached_property
     def cumulative(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -153,57 +121,24 @@ class Environment:
         return seal(infosets), seal(leaves)
 
     def expected_loss(self, policy: ArrayLike) -> float:
-        """Return the expected loss of a behaviour policy.
-
-        Parameters
-        ----------
-        policy : float64[A]
-            The probability of each action in its infoset.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-
-        Raises
-        ------
-        TypeError, ValueError
-            See :func:`check_policy`.
-        """
+        """Return the expected loss, in [0, 1], of a behaviour policy float64[A]."""
         checked = check_policy(self.tree, policy)
         plan = kernels.realization_plan(self.tree.action_ptr, self.tree.infoset_ptr, checked)
         return float(np.dot(plan, self.action_loss))
 
     def best_response(self) -> tuple[float, NDArray[np.float64]]:
-        """Return the least expected loss of any strategy and a pure policy that has it.
+        """Return the least expected loss of any strategy and a pure policy float64[A] that has it.
 
-        Returns
-        -------
-        loss : float
-        policy : float64[A]
-            One at the picked action of every infoset, the first of several best ones; zero elsewhere.
+        The policy is one at the picked action of every infoset, the first of several best ones.
         """
-        loss, policy = kernels.best_response_value(
-            self.tree.action_ptr, self.tree.infoset_ptr, self.action_loss
-        )
-        return float(loss), policy
+        return kernels.best_response_value(self.tree.action_ptr, self.tree.infoset_ptr, self.action_loss)
 
     @overload
     def utility(self, loss: float) -> float: ...
     @overload
     def utility(self, loss: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def utility(self, loss: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
-        """Turn a loss, or an array of them, back into the game's own payoff.
-
-        Parameters
-        ----------
-        loss : float or float64[...]
-            In the units of `leaf_loss`.
-
-        Returns
-        -------
-        float or float64[...]
-            ``u_max - loss (u_max - u_min)``.
+        """Turn a loss, or an array of them, back into the game's payoff, ``u_max - loss (u_max - u_min)``.
 
         Raises
         ------

@@ -12,6 +12,7 @@ the kernel as read-only views, a type of its own to the compiler, so that every 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -33,29 +34,21 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def _fixed(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def _run(kernel: Any, inputs: Iterable[NDArray[Any]], *results: NDArray[Any]) -> Any:
+    views = [array.view() for array in inputs]
+    for view in views:
+        view.flags.writeable = False
+    return kernel(*views, *results)
 
 
 def log_strategies(action_ptr: Ints, infoset_ptr: Ints) -> Floats:
-    """Count the reduced strategies below every action, as natural logarithms.
+    """Return ln N(a) float64[A], N(a) the number of reduced strategies below an action.
 
     ``ln N(a) = sum of ln N(s)`` over the child infosets s of a, and ``N(s) = sum of N(a)`` over the actions
     of s, taken as ``m + ln(sum of exp(ln N(a) - m))`` with m the largest term, so that no count overflows.
-
-    Parameters
-    ----------
-    action_ptr, infoset_ptr : int64[I+1], int64[A+1]
-
-    Returns
-    -------
-    float64[A]
-        ``ln N(a)``; zero for an action that leads to leaves only.
     """
     of_action = np.empty(len(infoset_ptr) - 1)
-    _log_strategies(_fixed(action_ptr), _fixed(infoset_ptr), of_action, np.empty(len(action_ptr) - 1))
+    _run(_log_strategies, (action_ptr, infoset_ptr), of_action, np.empty(len(action_ptr) - 1))
     return of_action
 
 
@@ -78,24 +71,14 @@ def _log_strategies(action_ptr: Ints, infoset_ptr: Ints, of_action: Floats, of_i
 def child_sums(
     infoset_ptr: Ints, leaf_ptr: Ints, infoset_prob: Floats, leaf_prob: Floats
 ) -> tuple[int, float]:
-    """Find the action whose children's probabilities miss one by most.
-
-    Parameters
-    ----------
-    infoset_ptr, leaf_ptr : int64[A+1], int64[A+1]
-    infoset_prob, leaf_prob : float64[I], float64[L]
-
-    Returns
-    -------
-    action : int
-        The action with the largest ``|sum - 1|``; the first of several.
-    total : float
-        The sum over its children.
-    """
-    action, total = _child_sums(
-        _fixed(infoset_ptr), _fixed(leaf_ptr), _fixed(infoset_prob), _fixed(leaf_prob)
-    )
+    """Return the action whose children's probabilities miss one by most, the first such, and their sum."""
+    action, total = _run(_child_sums, (infoset_ptr, leaf_ptr, infoset_prob, leaf_prob))
     return int(action), float(total)
+
+
+def infoset_sum(action_ptr: Ints, policy: Floats) -> tuple[int, float]:
+    """Return the infoset whose action probabilities miss one by most, the first such, and their sum."""
+    return child_sums(action_ptr, np.zeros_like(action_ptr), policy, np.empty(0))
 
 
 @njit
@@ -120,23 +103,12 @@ def cumulative(
     """Add up the probabilities over the children of every action, infosets first, then leaves.
 
     From the last child of positive probability on the sum is exactly one, so that the first child with
-    ``u < cumulative`` exists for every u in (0, 1) and never has probability zero.
-
-    Parameters
-    ----------
-    infoset_ptr, leaf_ptr : int64[A+1], int64[A+1]
-    infoset_prob, leaf_prob : float64[I], float64[L]
-
-    Returns
-    -------
-    infoset_cum, leaf_cum : float64[I], float64[L]
-        The root, which is nobody's child, holds one.
+    ``u < cumulative`` exists for every u in (0, 1) and never has probability zero. The root, which is
+    nobody's child, holds one.
     """
-    infoset_cum, leaf_cum = np.ones(len(infoset_prob)), np.ones(len(leaf_prob))
-    _cumulative(
-        _fixed(infoset_ptr), _fixed(leaf_ptr), _fixed(infoset_prob), _fixed(leaf_prob), infoset_cum, leaf_cum
-    )
-    return infoset_cum, leaf_cum
+    sums = np.ones(len(infoset_prob)), np.ones(len(leaf_prob))
+    _run(_cumulative, (infoset_ptr, leaf_ptr, infoset_prob, leaf_prob), *sums)
+    return sums
 
 
 @njit
@@ -170,39 +142,15 @@ def _cumulative(
         infoset_cum[child] = 1.0
 
 
-def action_loss(
-    action_ptr: Ints,
-    infoset_ptr: Ints,
-    leaf_ptr: Ints,
-    infoset_prob: Floats,
-    leaf_prob: Floats,
-    leaf_loss: Floats,
-) -> Floats:
+def action_loss(pointers: tuple[Ints, Ints, Ints], *chance: Floats) -> Floats:
     """Weigh what each action loses at its own leaves by the chance that the environment lets it be reached.
 
     ``g(a) = r(s) * sum of leaf_prob * leaf_loss`` over the leaves of a, an action of s; ``r(root) = 1`` and a
-    child infoset has r of its parent times its own probability.
-
-    Parameters
-    ----------
-    action_ptr, infoset_ptr, leaf_ptr : int64[I+1], int64[A+1], int64[A+1]
-    infoset_prob, leaf_prob, leaf_loss : float64[I], float64[L], float64[L]
-
-    Returns
-    -------
-    float64[A]
+    child infoset has r of its parent times its own probability. `chance` is infoset_prob float64[I],
+    leaf_prob float64[L] and leaf_loss float64[L].
     """
-    result = np.empty(len(infoset_ptr) - 1)
-    _action_loss(
-        _fixed(action_ptr),
-        _fixed(infoset_ptr),
-        _fixed(leaf_ptr),
-        _fixed(infoset_prob),
-        _fixed(leaf_prob),
-        _fixed(leaf_loss),
-        np.ones(len(infoset_prob)),
-        result,
-    )
+    result, reach = np.empty(len(pointers[1]) - 1), np.ones(len(chance[0]))
+    _run(_action_loss, (*pointers, *chance), reach, result)
     return result
 
 
@@ -231,23 +179,11 @@ def best_response_value(action_ptr: Ints, infoset_ptr: Ints, loss: Floats) -> tu
     """Find the reduced strategy of least loss by backward induction.
 
     ``V(a) = g(a) + sum of V(s)`` over the child infosets of a, and ``V(s) = min of V(a)``; the first of
-    several best actions is taken.
-
-    Parameters
-    ----------
-    action_ptr, infoset_ptr : int64[I+1], int64[A+1]
-    loss : float64[A]
-        ``g(a)``, for one environment or summed over trials.
-
-    Returns
-    -------
-    value : float
-        ``V(root)``.
-    policy : float64[A]
-        One at the best action of every infoset, zero elsewhere.
+    several best actions is taken. Returns ``V(root)`` and float64[A], one at the best action of every infoset
+    and zero elsewhere; `loss` float64[A] is ``g(a)``, of one environment or summed over trials.
     """
     value, policy = np.empty(len(action_ptr) - 1), np.zeros(len(infoset_ptr) - 1)
-    _best_response_value(_fixed(action_ptr), _fixed(infoset_ptr), _fixed(loss), value, policy)
+    _run(_best_response_value, (action_ptr, infoset_ptr, loss), value, policy)
     return float(value[0]), policy
 
 
@@ -268,23 +204,9 @@ def _best_response_value(
 
 
 def realization_plan(action_ptr: Ints, infoset_ptr: Ints, policy: Floats) -> Floats:
-    """Multiply a behaviour policy along the path to every action.
-
-    ``mu(a) = mu(parent action) * pi(a)``, and ``mu(a) = pi(a)`` at the root.
-
-    Parameters
-    ----------
-    action_ptr, infoset_ptr : int64[I+1], int64[A+1]
-    policy : float64[A]
-
-    Returns
-    -------
-    float64[A]
-    """
-    result = np.empty(len(infoset_ptr) - 1)
-    _realization_plan(
-        _fixed(action_ptr), _fixed(infoset_ptr), _fixed(policy), np.ones(len(action_ptr) - 1), result
-    )
+    """Return ``mu(a) = mu(parent action) * pi(a)`` float64[A], and ``mu(a) = pi(a)`` at the root."""
+    result, reach = np.empty(len(infoset_ptr) - 1), np.ones(len(action_ptr) - 1)
+    _run(_realization_plan, (action_ptr, infoset_ptr, policy), reach, result)
     return result
 
 
@@ -297,34 +219,3 @@ def _realization_plan(
             result[a] = reach[s] * policy[a]
             for child in range(infoset_ptr[a], infoset_ptr[a + 1]):
                 reach[child] = result[a]
-
-
-def infoset_sum(action_ptr: Ints, policy: Floats) -> tuple[int, float]:
-    """Find the infoset whose action probabilities miss one by most.
-
-    Parameters
-    ----------
-    action_ptr : int64[I+1]
-    policy : float64[A]
-
-    Returns
-    -------
-    infoset : int
-        The first of several.
-    total : float
-        The sum over its actions.
-    """
-    infoset, total = _infoset_sum(_fixed(action_ptr), _fixed(policy))
-    return int(infoset), float(total)
-
-
-@njit
-def _infoset_sum(action_ptr: Ints, policy: Floats) -> tuple[int, float]:
-    worst, total_of_worst = 0, 1.0
-    for s in range(action_ptr.shape[0] - 1):
-        total = 0.0
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            total += policy[a]
-        if abs(total - 1.0) > abs(total_of_worst - 1.0):
-            worst, total_of_worst = s, total
-    return worst, total_of_worst

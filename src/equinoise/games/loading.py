@@ -31,9 +31,9 @@ def load(
     Parameters
     ----------
     game : str, path or pyspiel.Game
-        ``"kuhn_poker"``, ``"kuhn_poker(players=3)"``, ``"leduc_poker"``, ``"bandit(n)"``,
-        ``"complete(actions,observations,depth)"``; ``"openspiel:NAME(...)"``, any game of OpenSpiel by its
-        own name and parameters, or the game object; the path of a Gambit ``.efg`` file.
+        A built-in game, such as ``"kuhn_poker(players=3)"`` (:data:`equinoise.games.catalog.BUILT_IN`);
+        ``"openspiel:NAME(...)"``, any game of OpenSpiel by its own name and parameters, or the game object;
+        the path of a Gambit ``.efg`` file.
     player : int or str
         The learner: a number from 0, or a player's label.
     opponents : "uniform", mapping or policy
@@ -94,9 +94,7 @@ def source_of(game: object) -> Any:
 
 def _takes() -> str:
     """Say what can be loaded."""
-    names = ", ".join(
-        f"{name}({', '.join(names)})" if names else name for name, (_, names) in BUILT_IN.items()
-    )
+    names = ", ".join(game.form for game in BUILT_IN.values())
     return f"one of {names}, openspiel:NAME(...), a pyspiel.Game or the path of an .efg file"
 
 

@@ -24,11 +24,6 @@ def from_nested(nested: Any) -> tuple[GameTree, Environment]:
         An infoset: a list of actions. An action is a list of children, all equally likely; a child is an
         infoset (a list) or a number in [0, 1], which is a leaf with that loss.
 
-    Returns
-    -------
-    tree : GameTree
-    environment : Environment
-
     Raises
     ------
     TypeError, ValueError

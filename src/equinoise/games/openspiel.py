@@ -14,13 +14,7 @@ __all__ = ["OpenSpielGame", "is_game", "load_openspiel", "pyspiel_module"]
 
 
 def pyspiel_module() -> Any:
-    """Import OpenSpiel.
-
-    Raises
-    ------
-    ImportError
-        It is not installed; the message says how to.
-    """
+    """Import OpenSpiel; ImportError says how to install it."""
     try:
         import pyspiel
     except ImportError as error:
@@ -29,36 +23,13 @@ def pyspiel_module() -> Any:
 
 
 def is_game(value: object) -> bool:
-    """Tell whether something is a game object of OpenSpiel, without importing it.
-
-    Examples
-    --------
-    >>> is_game("kuhn_poker")
-    False
-    """
+    """Tell whether something is a game object of OpenSpiel, without importing it."""
     module = sys.modules.get("pyspiel")
     return module is not None and isinstance(value, module.Game)
 
 
 def load_openspiel(name: str) -> OpenSpielGame:
-    """Load a game by the name and parameters that OpenSpiel gives it.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"liars_dice(dice_sides=4)"``.
-
-    Returns
-    -------
-    OpenSpielGame
-
-    Raises
-    ------
-    ImportError
-        OpenSpiel is not installed.
-    ValueError
-        There is no such game or parameter, or the game cannot be walked.
-    """
+    """Load a game by the name and parameters that OpenSpiel gives it: ``"liars_dice(dice_sides=4)"``."""
     pyspiel = pyspiel_module()
     plain = name.partition("(")[0].strip()
     if plain not in pyspiel.registered_names():
@@ -75,24 +46,9 @@ class OpenSpielGame:
     """A game of OpenSpiel as a source for :func:`equinoise.games.walk.walk`. Its states are OpenSpiel's.
 
     Infosets are told apart by ``information_state_string``, or by the bytes of ``information_state_tensor``
-    where there are no strings; in a game of perfect information that has neither, by the history.
-
-    Parameters
-    ----------
-    game : pyspiel.Game
-        A sequential game, or one of simultaneous moves: that is made turn-based, players in order, none of
-        whom sees what those before did in the same turn.
-
-    Attributes
-    ----------
-    game : pyspiel.Game
-        The game that is walked: `game`, or the turn-based one made of it.
-
-    Raises
-    ------
-    ValueError
-        Chance is sampled rather than given by its probabilities, the game is a mean-field game, or it does
-        not say what the players know.
+    where there are no strings; in a game of perfect information that has neither, by the history. A game of
+    simultaneous moves is made turn-based, players in order, none of whom sees what those before did in the
+    same turn; `game` is the one that is walked.
     """
 
     exact = False
@@ -209,20 +165,9 @@ def _quiet_stderr() -> Iterator[None]:
 
 
 def as_openspiel(game: Any, player: int, rows: Mapping[str, Sequence[float]]) -> Any:
-    """Return a policy of OpenSpiel that plays from a table of one player's infosets.
+    """Return a policy of OpenSpiel that plays from a table of one player's infosets, all others uniformly.
 
-    Parameters
-    ----------
-    game : pyspiel.Game or str
-    player : int
-        Whose infosets they are; all others play uniformly.
-    rows : mapping
-        From the label of an infoset to the probabilities of its legal actions, in OpenSpiel's order.
-
-    Returns
-    -------
-    open_spiel.python.policy.Policy
-        It raises ValueError at an infoset of the player that is not in the table.
+    `rows` maps the label of an infoset to the probabilities of its legal actions, in OpenSpiel's order.
     """
     if not isinstance(game, str) and not is_game(game):
         raise TypeError(f"game must be a pyspiel.Game or the name of one, got {_checks.shown(game)}")

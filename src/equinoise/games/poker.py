@@ -14,12 +14,11 @@ _FOLD, _CALL, _RAISE = range(3)
 
 
 def kuhn_poker(players: int = 2) -> KuhnPoker:
-    """Return Kuhn poker for two or more players.
+    """Return Kuhn poker for 2 to 10 players, as a source for :func:`equinoise.games.walk.walk`.
 
-    Parameters
+    References
     ----------
-    players : int
-        From 2 to 10.
+    .. [1] Kuhn (1950), A simplified two-person poker, Contributions to the Theory of Games 1, 97-103.
 
     Examples
     --------
@@ -32,7 +31,11 @@ def kuhn_poker(players: int = 2) -> KuhnPoker:
 
 
 def leduc_poker() -> LeducPoker:
-    """Return Leduc poker for two players.
+    """Return Leduc poker for two players, as a source for :func:`equinoise.games.walk.walk`.
+
+    References
+    ----------
+    .. [1] Southey and others (2005), Bayes' bluff: opponent modelling in poker, UAI.
 
     Examples
     --------
@@ -51,9 +54,6 @@ class KuhnPoker:
 
     A state is the cards dealt so far, by player, and the moves: a string of "p" and "b".
 
-    References
-    ----------
-    H. W. Kuhn, "A simplified two-person poker", Contributions to the Theory of Games 1 (1950), 97-103.
     """
 
     def __init__(self, n_players: int) -> None:
@@ -119,10 +119,6 @@ class LeducPoker:
     Each player has a private card; a public one is turned up between the rounds. A raise is 2 in the first
     round and 4 in the second; to fold is open to who faces a raise. A pair with the public card wins, then
     the higher rank; equal ranks split. Cards of one rank are told apart, as in OpenSpiel.
-
-    References
-    ----------
-    F. Southey and others, "Bayes' bluff: opponent modelling in poker", UAI 2005.
     """
 
     n_players = 2

@@ -33,10 +33,10 @@ def realization_plan(tree: GameTree, policy: ArrayLike) -> NDArray[np.float64]:
     float64[A]
         Also called the sequence form; the part of chance and of the others is left out.
 
-    Raises
-    ------
-    TypeError, ValueError
-        See :func:`equinoise.games.environment.check_policy`.
+    References
+    ----------
+    .. [1] von Stengel (1996), Efficient computation of behavior strategies, Games and Economic Behavior 14,
+       Section 3.
 
     Examples
     --------
@@ -51,18 +51,7 @@ def realization_plan(tree: GameTree, policy: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """How a learner plays: a probability for every action of a tree.
-
-    Parameters
-    ----------
-    tree : GameTree
-    values : float64[A]
-        The probability of each action in its infoset.
-
-    Raises
-    ------
-    TypeError, ValueError
-        See :func:`equinoise.games.environment.check_policy`.
+    """How a learner plays: a tree, and as `values` float64[A] the probability of each action in its infoset.
 
     Examples
     --------
@@ -88,14 +77,11 @@ class Policy:
         return realization_plan(self.tree, self.values)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the policy as a table with one row for each action.
+        """Return a table with one row for each action.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns infoset, infoset_label, action (numbers are those of the tree), action_label, probability
-            (in the infoset) and reach (the realization plan). Without labels, numbers stand for them; those
-            of actions count within the infoset.
+        Columns are infoset, infoset_label, action (numbers are those of the tree), action_label, probability
+        (in the infoset) and reach (the realization plan). Without labels, numbers stand for them; those of
+        actions count within the infoset.
         """
         import pandas as pd
 
@@ -114,15 +100,10 @@ class Policy:
         )
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Return ``{infoset label: {action label: probability}}``.
+        """Return ``{infoset label: {action label: probability}}``, which :func:`load` takes of an opponent.
 
-        :func:`equinoise.games.load` takes it as what an opponent plays.
-
-        Returns
-        -------
-        dict
-            A label that is empty or repeated, or not there, is replaced by the number as a string: of the
-            infoset in the tree, of the action in its infoset. So every action has its entry.
+        A label that is empty or repeated, or not there, is replaced by the number as a string: of the infoset
+        in the tree, of the action in its infoset. So every action has its entry.
         """
         tree = self.tree
         actions = tree.action_labels or ("",) * tree.n_actions
@@ -149,13 +130,6 @@ class Policy:
         -------
         open_spiel.python.policy.Policy
             Uniform for all other players; ``to_tabular()`` makes a table of it.
-
-        Raises
-        ------
-        ImportError
-            OpenSpiel is not installed.
-        TypeError, ValueError
-            `game` is no such game, or infosets have no labels or share one.
         """
         from equinoise.games.openspiel import as_openspiel
 

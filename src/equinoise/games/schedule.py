@@ -27,11 +27,6 @@ class Schedule:
     entries : sequence of (Environment, int)
         Environments on one tree (the same object, or equal pointer arrays), and how many trials each lasts.
 
-    Raises
-    ------
-    TypeError, ValueError
-        There is no entry, the trees differ, or a number of trials is not a positive integer.
-
     Examples
     --------
     >>> tree = GameTree(action_ptr=[0, 2], infoset_ptr=[1, 1, 1], leaf_ptr=[0, 1, 2])
@@ -80,13 +75,7 @@ class Schedule:
         return int(self.trials.sum())
 
     def action_loss(self, trials: int) -> NDArray[np.float64]:
-        """Return the losses of the actions (``g(a)``) summed over the first trials, float64[A].
-
-        Parameters
-        ----------
-        trials : int
-            From 0 to `total`.
-        """
+        """Return the losses of the actions (``g(a)``) summed over the first `trials`, float64[A]."""
         left = _checks.integer("trials", trials, 0, self.total)
         result = np.zeros(self.tree.n_actions)
         for environment, lasts in self.entries:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise._archive import load_arrays, save_arrays
+from equinoise._checkpoint import kept_as
+from equinoise._files import load_arrays, save_arrays
 
 __all__ = ["LABELS", "POINTERS", "GameTree", "keep", "seal"]
 
@@ -31,17 +32,7 @@ def seal(array: NDArray[Any]) -> NDArray[Any]:
 def keep(array: NDArray[Any], given: object) -> NDArray[Any]:
     """Return an array that nobody else can change: itself when it is sealed and owns its memory, or a copy.
 
-    Parameters
-    ----------
-    array : array
-        The checked and converted argument.
-    given : object
-        The argument as it came; an array converted from it is nobody else's and needs no copy.
-
-    Returns
-    -------
-    array
-        Read-only.
+    `given` is the argument as it came: an array that was converted from it is nobody else's, and needs none.
     """
     if array.flags.owndata and not array.flags.writeable:
         return array
@@ -51,6 +42,7 @@ def keep(array: NDArray[Any], given: object) -> NDArray[Any]:
     return seal(array if fresh and array.flags.owndata else array.copy())
 
 
+@kept_as("equinoise.games.tree.GameTree")
 @dataclass(frozen=True, eq=False)
 class GameTree:
     """The infosets, actions and leaves of one player with perfect recall.
@@ -71,13 +63,6 @@ class GameTree:
         Every action has at least one child, infoset or leaf.
     infoset_labels, action_labels : sequence of str, optional
         One label for each infoset, and for each action. Labels may be empty or repeated.
-
-    Raises
-    ------
-    TypeError
-        A pointer array holds no integers, or labels are not strings.
-    ValueError
-        The arrays are no tree numbered breadth first; the message names the argument and the place.
 
     Notes
     -----
@@ -187,37 +172,13 @@ class GameTree:
         return self is other or all(np.array_equal(getattr(self, n), getattr(other, n)) for n in POINTERS)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tree to a file (NumPy's ``.npz``, without pickles).
-
-        The file gets its name only when it is complete: a crash half-way leaves what was there before.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to write; the name is taken as it is.
-        """
+        """Write the tree to a file (NumPy's ``.npz``, without pickles) under just this name, atomically."""
         arrays = {name: getattr(self, name) for name in POINTERS}
         save_arrays(path, _KIND, arrays, {name: getattr(self, name) for name in LABELS})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GameTree:
-        """Read a tree that :meth:`save` wrote.
-
-        Parameters
-        ----------
-        path : str or path
-
-        Returns
-        -------
-        GameTree
-
-        Raises
-        ------
-        FileNotFoundError
-            There is no such file.
-        ValueError
-            The file is cut short, damaged, or something else than a saved tree.
-        """
+        """Read a tree that :meth:`save` wrote; ValueError for a file that is damaged or something else."""
         arrays, labels = load_arrays(path, _KIND)
         try:
             fields: dict[str, Any] = {name: arrays[name] for name in POINTERS} | labels

@@ -13,40 +13,26 @@ __all__ = ["best_response_value", "policy_value", "uniform_value"]
 def uniform_value(environment: Environment) -> float:
     """Return the expected payoff of playing all actions of an infoset with the same probability.
 
-    Parameters
-    ----------
-    environment : Environment
-        One that knows its payoff_range.
-
-    Raises
-    ------
-    TypeError, ValueError
-        It is no environment, or knows no payoffs.
+    Here and below the environment must be one that knows its payoff_range, or ValueError is raised.
 
     Examples
     --------
     >>> from equinoise.games import load
-    >>> tree, environment = load("kuhn_poker")
-    >>> round(uniform_value(environment), 12), round(best_response_value(environment), 12)
-    (0.125, 0.5)
+    >>> round(uniform_value(load("kuhn_poker")[1]), 12)
+    0.125
     """
     return policy_value(environment, _known(environment).tree.uniform_policy())
 
 
 def policy_value(environment: Environment, policy: ArrayLike) -> float:
-    """Return the expected payoff of a behaviour policy.
+    """Return the expected payoff of a behaviour policy float64[A], the probabilities of its actions.
 
-    Parameters
-    ----------
-    environment : Environment
-        One that knows its payoff_range.
-    policy : float64[A]
-        The probability of each action in its infoset.
-
-    Raises
-    ------
-    TypeError, ValueError
-        An argument is wrong, or the environment knows no payoffs.
+    Examples
+    --------
+    >>> from equinoise.games import load
+    >>> tree, environment = load("kuhn_poker")
+    >>> round(policy_value(environment, environment.best_response()[1]), 12)
+    0.5
     """
     return _known(environment).utility(environment.expected_loss(policy))
 
@@ -54,15 +40,11 @@ def policy_value(environment: Environment, policy: ArrayLike) -> float:
 def best_response_value(environment: Environment) -> float:
     """Return the largest expected payoff of any strategy.
 
-    Parameters
-    ----------
-    environment : Environment
-        One that knows its payoff_range.
-
-    Raises
-    ------
-    TypeError, ValueError
-        It is no environment, or knows no payoffs.
+    Examples
+    --------
+    >>> from equinoise.games import load
+    >>> round(best_response_value(load("kuhn_poker")[1]), 12)
+    0.5
     """
     return _known(environment).utility(environment.best_response()[0])
 

@@ -47,7 +47,8 @@ def bias_bound(
 
     References
     ----------
-    Neel and Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML.
+    .. [1] Neel and Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
+       Theorem 1.
 
     Examples
     --------

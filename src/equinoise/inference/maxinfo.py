@@ -69,8 +69,8 @@ def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: s
 
     References
     ----------
-    Dwork, Feldman, Hardt, Pitassi, Reingold and Roth (2015), Generalization in adaptive data analysis and
-    holdout reuse, NeurIPS. The proof of "tight" is at the head of this module.
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold and Roth (2015), Generalization in adaptive data analysis
+       and holdout reuse, NeurIPS, Theorem 20: "dwork". The proof of "tight" is at the head of this module.
 
     Examples
     --------
@@ -126,6 +126,11 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     one such y, and a maximum. It is found by bisection of ln y, all in logarithms. Every beta gives a level
     that is valid, so a search that stopped early could only lose power.
 
+    References
+    ----------
+    .. [1] Neel and Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
+       Theorem 3 and Corollary 2, which set beta beforehand.
+
     Examples
     --------
     >>> float(f"{corrected_level(0.05, 0.05, 500):.2g}")
@@ -176,6 +181,11 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
     r(x) = x + c sqrt(x) - ln(x)/2 + ln(p c/(2 kappa)) + v, which first falls, then grows, so the minimum is
     at the larger root or where beta >= 1. The root is found by bisection, all in logarithms. Every beta
     gives a p-value that is valid, so a search that stopped early could only lose power.
+
+    References
+    ----------
+    .. [1] Neel and Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
+       Theorem 3 and Corollary 2, turned from levels to p-values.
 
     Examples
     --------

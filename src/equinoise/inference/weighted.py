@@ -30,6 +30,12 @@ class ArmMeans:
         The estimators of :func:`arm_means`. `plain` and `hajek` are NaN for an arm never pulled.
     plain_stderr, ipw_stderr, hajek_stderr, aipw_stderr, weighted_stderr : float64[K]
         NaN where nothing is known about the spread.
+
+    Examples
+    --------
+    >>> made = arm_means([0, 1, 0], [1.0, 0.0, 0.0], [[0.5, 0.5]] * 3)
+    >>> made.pulls, made.plain
+    (array([2, 1]), array([0.5, 0. ]))
     """
 
     pulls: NDArray[np.int64]
@@ -100,8 +106,10 @@ def arm_means(
 
     References
     ----------
-    Hadad, Hirshberg, Zhan, Wager and Athey (2021), Confidence intervals for policy evaluation in adaptive
-    experiments, PNAS 118(15).
+    .. [1] Hadad, Hirshberg, Zhan, Wager and Athey (2021), Confidence intervals for policy evaluation in
+       adaptive experiments, PNAS 118(15): "aipw", and "weighted" with its constant allocation rate.
+    .. [2] Horvitz and Thompson (1952), A generalization of sampling without replacement from a finite
+       universe, JASA 47: "ipw".
 
     Examples
     --------

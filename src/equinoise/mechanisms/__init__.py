@@ -5,7 +5,7 @@ simulations only. ``secure_laplace`` noises values with OpenDP, from the operati
 counters publish every running sum of a stream; without a seed they are of the second kind.
 """
 
-from equinoise.mechanisms.counters import BinaryCounter, HybridCounter, VectorCounter
+from equinoise.mechanisms.counters import COUNTERS, BinaryCounter, HybridCounter, VectorCounter
 from equinoise.mechanisms.laplace import laplace, secure_laplace
 
-__all__ = ["BinaryCounter", "HybridCounter", "VectorCounter", "laplace", "secure_laplace"]
+__all__ = ["COUNTERS", "BinaryCounter", "HybridCounter", "VectorCounter", "laplace", "secure_laplace"]

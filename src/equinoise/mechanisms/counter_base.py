@@ -137,10 +137,10 @@ class Counter(abc.ABC):
         """Return node n's sums float64[d] with the one draw each that they ever get."""
         if self._key is None:
             return secure_laplace(node, self._change, part_of(self.epsilon, self._parts(n)))
-        from equinoise.mechanisms.kernels import fill_node_noise
+        from equinoise._random import NOISE, fill_laplace
 
-        noise = np.empty_like(node)
-        fill_node_noise(self._key, n, self.node_scale(n), noise)
+        noise = np.empty_like(node)  # a node has an address of its own: no generator's state to keep
+        fill_laplace(self._key, n, NOISE, self.node_scale(n), noise)
         return node + noise
 
     def _check_room(self) -> None:
@@ -167,15 +167,7 @@ class Counter(abc.ABC):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return the counter that :meth:`state` described; noise that was drawn is kept, never drawn again.
-
-        Raises
-        ------
-        ValueError
-            When it is not the whole state of such a counter.
-        ImportError
-            When the state is of a secure counter and OpenDP is not installed.
-        """
+        """Return the counter that :meth:`state` described; drawn noise is kept, never drawn again."""
         try:
             if state["kind"] != cls.__name__:
                 raise ValueError(f"its kind is {_checks.shown(state['kind'])}")

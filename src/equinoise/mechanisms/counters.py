@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._options import Option, Row
 from equinoise.mechanisms.counter_base import Counter, Kernel
 
-__all__ = ["BinaryCounter", "HybridCounter", "VectorCounter"]
+__all__ = ["COUNTERS", "BinaryCounter", "CounterRow", "HybridCounter", "VectorCounter"]
 
 _MAX_HORIZON = 2**40
 _MAX_DIMENSION = 2**20
@@ -28,22 +32,10 @@ class _ScalarCounter(Counter):
         self.low = _checks.number("low", low, -_LARGE, _LARGE)
 
     def add(self, x: float) -> float:
-        """Add an item and return the private sum of all items so far.
+        """Add an item in [low, low + sensitivity] and return the private sum of all items so far.
 
-        Parameters
-        ----------
-        x : float
-            In [low, low + sensitivity].
-
-        Returns
-        -------
-        float
-            The sum plus noise; it may be negative, and smaller than the one before.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `x` is not such a number, or the horizon is over. Nothing has changed then.
+        The sum may be negative, and smaller than the one before. Nothing has changed when `x` is refused, or
+        because the horizon is over.
         """
         item = _checks.number("x", x)
         above = item - self.low
@@ -75,7 +67,7 @@ class BinaryCounter(_ScalarCounter):
     Parameters
     ----------
     epsilon : float
-        Positive and finite.
+        Finite.
     horizon : int
         Most items, T, from 1 to 2^40.
     sensitivity : float
@@ -89,8 +81,6 @@ class BinaryCounter(_ScalarCounter):
 
     Raises
     ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
     ImportError
         When `seed` is None and OpenDP is not installed.
 
@@ -106,7 +96,8 @@ class BinaryCounter(_ScalarCounter):
 
     References
     ----------
-    Chan, Shi and Song (2011), Private and continual release of statistics, ACM TISSEC 14(3).
+    .. [1] Chan, Shi and Song (2011), Private and continual release of statistics, ACM TISSEC 14(3),
+       Section 3: the binary mechanism.
 
     Examples
     --------
@@ -142,24 +133,6 @@ class HybridCounter(_ScalarCounter):
 
     Parameters and guarantee are those of :class:`BinaryCounter`, without a horizon (up to 2^28 - 1 items).
 
-    Parameters
-    ----------
-    epsilon : float
-        Positive and finite.
-    sensitivity : float
-        Length of the interval that items lie in.
-    seed : int, optional
-        None for people's data, an int for simulations, which are not private.
-    low : float
-        Lower end of the interval.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-    ImportError
-        When `seed` is None and OpenDP is not installed.
-
     Notes
     -----
     Half of epsilon goes to a logarithmic counter, which adds a draw of scale 2 sensitivity / epsilon when n
@@ -171,7 +144,8 @@ class HybridCounter(_ScalarCounter):
 
     References
     ----------
-    Chan, Shi and Song (2011), Private and continual release of statistics, ACM TISSEC 14(3).
+    .. [1] Chan, Shi and Song (2011), Private and continual release of statistics, ACM TISSEC 14(3),
+       Section 4: the hybrid mechanism.
 
     Examples
     --------
@@ -232,18 +206,16 @@ class VectorCounter(Counter):
     seed : int, optional
         None for people's data, an int for simulations, which are not private; see :class:`BinaryCounter`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-    ImportError
-        When `seed` is None and OpenDP is not installed.
-
     Notes
     -----
     A node is a vector sum with one draw of scale L sensitivity / epsilon an entry, L = floor(log2 T) + 1: the
     Laplace mechanism for the L1 norm. Entries are rounded towards zero to a grid, and 2 d + 1 steps of it are
     allowed for in the scale: 2^-44 of the sensitivity a step, 2^-(54 - L) where the horizon is long.
+
+    References
+    ----------
+    .. [1] Chan, Shi and Song (2011), Private and continual release of statistics, ACM TISSEC 14(3),
+       Section 3, with the Laplace mechanism for vectors of Dwork, McSherry, Nissim and Smith (2006).
 
     Examples
     --------
@@ -270,17 +242,9 @@ class VectorCounter(Counter):
         return self.horizon.bit_length()
 
     def add(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Add an item and return the private sum of all items so far, float64[d].
+        """Add an item, float64[d] of L1 norm at most `sensitivity`; return the private sum float64[d].
 
-        Parameters
-        ----------
-        x : float64[d]
-            Of L1 norm at most `sensitivity`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `x` is not such a vector, or the horizon is over. Nothing has changed then.
+        Nothing has changed when `x` is refused, or because the horizon is over.
         """
         item = _checks.array("x", x, np.float64, (self.dimension,))
         norm = float(np.abs(item).sum())
@@ -301,3 +265,47 @@ class VectorCounter(Counter):
         """
         chance = _checks.number("delta", delta, _LEAST_DELTA, 1.0)
         return self._width(chance / self.dimension)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterRow(Row):
+    """A counter, and the class that it is."""
+
+    make: type[Counter]
+
+
+_HORIZON = Option("integer", 1, "most items", low=1, high=_MAX_HORIZON)
+_SENSITIVITY = Option("number", 1.0, "the most that one item can change", low=_SMALL, high=_LARGE)
+_LOW = Option("number", 0.0, "lower end of the interval that items lie in", low=-_LARGE, high=_LARGE)
+_ROWS = (
+    CounterRow(
+        name="binary",
+        summary="sums of at most `horizon` items, each of a few noised nodes of a binary tree",
+        source="Chan, Shi and Song (2011), Private and continual release of statistics, Section 3",
+        proof="an item lies in L = floor(log2 T) + 1 nodes of noise L sensitivity/epsilon",
+        options={"horizon": _HORIZON, "sensitivity": _SENSITIVITY, "low": _LOW},
+        make=BinaryCounter,
+    ),
+    CounterRow(
+        name="hybrid",
+        summary="sums of a stream whose length nobody knows, by binary trees that double",
+        source="Chan, Shi and Song (2011), Private and continual release of statistics, Section 4",
+        proof="half of epsilon for the sums at powers of two, half for the tree in between",
+        options={"sensitivity": _SENSITIVITY, "low": _LOW},
+        make=HybridCounter,
+    ),
+    CounterRow(
+        name="vector",
+        summary="sums of at most `horizon` vectors, binary counters side by side under one epsilon",
+        source="Chan, Shi and Song (2011), Private and continual release of statistics, Section 3",
+        proof="the Laplace mechanism for the L1 norm on every node",
+        options={
+            "horizon": _HORIZON,
+            "dimension": Option("integer", 1, "entries of an item", low=1, high=_MAX_DIMENSION),
+            "sensitivity": _SENSITIVITY,
+        },
+        make=VectorCounter,
+    ),
+)
+#: The counters by name.
+COUNTERS: Mapping[str, CounterRow] = {row.name: row for row in _ROWS}

@@ -34,24 +34,6 @@ from numpy.typing import NDArray
 from equinoise._elementary import log
 from equinoise._intrinsics import float_bits
 from equinoise._jit import njit
-from equinoise._random import NOISE, laplace, next_word, philox
-
-__all__ = [
-    "binary_parent",
-    "fill_node_noise",
-    "fill_widths",
-    "floor_log2",
-    "hybrid_line",
-    "hybrid_parent",
-    "hybrid_scale",
-    "hybrid_total",
-    "hybrid_width",
-    "popcount",
-    "prefix_total",
-    "slot",
-    "tail_line",
-    "tail_width",
-]
 
 _EXPONENT_SHIFT = np.int64(52)
 _BIAS = np.int64(1023)
@@ -82,12 +64,6 @@ def popcount(n: Any) -> Any:
 
 
 @njit(forceinline=True)
-def binary_parent(n: Any) -> Any:
-    """Return the item before the first one of node n of the binary counter: n without its lowest bit."""
-    return n & (n - 1)
-
-
-@njit(forceinline=True)
 def hybrid_parent(n: Any) -> Any:
     """Return the item before the first one of node n of the hybrid counter."""
     rest = n & (n - 1)
@@ -98,16 +74,8 @@ def hybrid_parent(n: Any) -> Any:
 def prefix_total(totals: NDArray[np.float64], base: int, n: int, value: float) -> float:
     """Return total(n) of a binary counter and keep it: total(n & (n - 1)) + value.
 
-    Parameters
-    ----------
-    totals : float64[...]
-        Kept totals; this counter's are the L + 1 entries from `base` on, of which the first stays 0.
-        Changed in place.
-    base : int
-    n : int
-        From 1 upwards by one a call.
-    value : float
-        Of node n: its noised sum, or its noise.
+    The counter's kept totals are the L + 1 entries from `base` on, of which the first stays 0. n goes from 1
+    upwards by one a call; `value` is that of node n, its noised sum or its noise.
     """
     total = totals[base + slot(n & (n - 1))] + value
     totals[base + slot(n)] = total
@@ -138,14 +106,8 @@ def tail_line(m: float, level: float) -> tuple[float, float]:
     Chernoff: P(|sum| > w) <= 2 e^(-s w) (1 - s^2)^(-m), so at probability 2 e^(-level) the sum stays within
     ``slope * level + offset``, slope = 1/s and offset = -m ln(1 - s^2)/s, for any s in (0, 1). So the line
     is a valid width at every level, and the smallest one at the level it was made for: with y = s^2/(1 - s^2)
-    the best s solves 2 y - ln(1 + y) = level/m, which is convex, by Newton from above.
-
-    Parameters
-    ----------
-    m : float
-        Number of draws, at least 1.
-    level : float
-        ln(2/delta), positive.
+    the best s solves 2 y - ln(1 + y) = level/m, which is convex, by Newton from above. m is at least 1, and
+    level, ln(2/delta), positive.
     """
     c = level / m
     y = 0.5 * (c + log(1.0 + c))
@@ -170,16 +132,7 @@ def tail_width(m: float, scale: float, delta: float) -> float:
 
 @njit
 def fill_widths(level: NDArray[np.float64], scale: float, out: NDArray[np.float64]) -> None:
-    """Fill out[i, m] with the width of m Laplace(scale) draws at probability 2 e^(-level[i]).
-
-    Parameters
-    ----------
-    level : float64[B]
-        ln(2/delta), positive.
-    scale : float
-    out : float64[B, M + 1]
-        For m = 0 to M.
-    """
+    """Fill out float64[B, M + 1] with the widths of m = 0 to M Laplace(scale) draws, level float64[B]."""
     for i in range(level.size):
         at = level[i]
         out[i, 0] = 0.0
@@ -200,13 +153,6 @@ def hybrid_line(n: int, level: float) -> tuple[float, float]:
     With u = (2 k s)^2, y = u/(1 - u) and h(y) = 2 y - ln(1 + y), the best s solves
     q h(y) + p h(x) = level, where x = y/(k^2 + (k^2 - 1) y). The left side grows from 0 at y = 0 and is past
     level at y = level/q: Newton inside this bracket, and its middle where Newton would leave it.
-
-    Parameters
-    ----------
-    n : int
-        At least 1.
-    level : float
-        ln(2/delta), positive.
     """
     k = floor_log2(n)
     p, q = k + 1.0, np.float64(popcount(n) - 1)
@@ -236,23 +182,7 @@ def hybrid_line(n: int, level: float) -> tuple[float, float]:
 
 @njit
 def hybrid_width(n: int, unit: float, delta: float) -> float:
-    """Return w with P(|noise in the hybrid counter's n-th sum| > w) <= delta, for n >= 1.
-
-    `unit` is sensitivity / epsilon.
-    """
+    """Return w with P(|noise in the n-th hybrid sum| > w) <= delta, n >= 1; unit is sensitivity / epsilon."""
     level = log(2.0 / delta)
     slope, offset = hybrid_line(n, level)
     return unit * (slope * level + offset)
-
-
-@njit
-def fill_node_noise(key: NDArray[np.uint64], n: int, scale: float, out: NDArray[np.float64]) -> None:
-    """Fill out float64[d] with Laplace(scale) draws for node n: stream (key uint64[2]; n, 0, 0, NOISE).
-
-    A node has an address of its own, so a counter needs no generator's state to go on.
-    """
-    zero = np.uint64(0)
-    s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(n), zero, zero, NOISE)
-    for i in range(out.size):
-        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        out[i] = scale * laplace(word)

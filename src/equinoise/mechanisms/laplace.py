@@ -35,15 +35,16 @@ def laplace(scale: float, size: int, seed: int | None = None) -> NDArray[np.floa
     -------
     float64[size]
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-
     Notes
     -----
-    Not for a real person's data: the low bits of a float64 sum show what was added. See
+    Not for a real person's data: the low bits of a float64 sum show what was added [2]_. See
     :func:`secure_laplace`.
+
+    References
+    ----------
+    .. [1] Dwork, McSherry, Nissim and Smith (2006), Calibrating noise to sensitivity in private data
+       analysis, TCC, Proposition 1.
+    .. [2] Mironov (2012), On significance of the least significant bits for differential privacy, CCS.
 
     Examples
     --------
@@ -53,9 +54,9 @@ def laplace(scale: float, size: int, seed: int | None = None) -> NDArray[np.floa
     """
     scale = _checks.number("scale", scale, 0.0, _LARGEST_SCALE)
     out = np.empty(_checks.integer("size", size, 0))
-    from equinoise._random import fill_laplace, stream_key
+    from equinoise._random import SAMPLE, fill_laplace, stream_key
 
-    fill_laplace(stream_key(seed), scale, out)
+    fill_laplace(stream_key(seed), 0, SAMPLE, scale, out)
     return out
 
 
@@ -82,11 +83,21 @@ def secure_laplace(values: ArrayLike, sensitivity: float, epsilon: float) -> NDA
 
     Raises
     ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range; NaN and infinity are refused, since OpenDP
-        would noise a NaN as a zero.
+    ValueError
+        For NaN and infinity among others, since OpenDP would noise a NaN as a zero.
     ImportError
         When OpenDP is not installed.
+
+    References
+    ----------
+    .. [1] Dwork, McSherry, Nissim and Smith (2006), Calibrating noise to sensitivity in private data
+       analysis, TCC, Proposition 1.
+
+    Examples
+    --------
+    >>> noised = secure_laplace([1.0, 2.0], sensitivity=1.0, epsilon=1e6)
+    >>> noised.round(3)
+    array([1., 2.])
     """
     given = _checks.array("values", values, np.float64, (None,))
     distance = _checks.number("sensitivity", sensitivity, 0.0, open_low=True)

@@ -11,12 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise._checkpoint import kept_as
+
 __all__ = ["Floats", "Learner", "Plan", "Round", "Streams", "Words"]
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 
+@kept_as("equinoise.bandits._linear_arrays.Plan")
 class Plan(NamedTuple):
     """What a run is: arrays that are read only, and numbers.
 

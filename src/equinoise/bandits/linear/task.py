@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import replicates
+from equinoise._checkpoint import kept_as
 from equinoise.bandits.linear import kernels, state
 from equinoise.bandits.linear.arrays import Floats, Learner, Plan
 
@@ -16,6 +17,7 @@ _LARGEST_SCALE = 1e100  # of noise: its squares are still numbers
 _WORK_A_PIECE = 100_000_000  # multiplications between two reports of progress: about a twentieth of a second
 
 
+@kept_as("equinoise.bandits._linear_task.Task")
 class Task(NamedTuple):
     """All that a block of replicates needs, picklable; the plan without coefficients."""
 
@@ -74,6 +76,7 @@ def make_plan(
     )
 
 
+@kept_as("equinoise.bandits._linear_task.run_block")
 def run_block(task: Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
     """Run the replicates start..stop-1, as many side by side as is best; this is what executors are given."""
     lanes = state.lanes_of(task.n_arms, task.dimension)

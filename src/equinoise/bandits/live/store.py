@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise._archive import load_arrays, save_arrays
+from equinoise._files import load_arrays, save_arrays
 from equinoise.bandits.live.player import Player
 from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.live.tickets import OpenTickets

@@ -33,14 +33,6 @@ def first_policy(action_ptr: Ints, log_strategies: Floats) -> None:
 
 
 @njit
-def uniform_policy(action_ptr: Ints, out: Floats) -> None:
-    """Fill out float64[A] with 1 / (number of actions of the infoset)."""
-    for s in range(action_ptr.size - 1):
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            out[a] = 1.0 / (action_ptr[s + 1] - action_ptr[s])
-
-
-@njit
 def action_shares(
     action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, root_of_sum: bool
 ) -> None:

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise._checkpoint import kept_as
 from equinoise._elementary import exp
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
 from equinoise._random import CHANCE, NOISE, STRATEGY, laplace, next_word, philox, uniform
 from equinoise.efb.kernels.weights import Floats, Ints, Weights, multiply, pick
 
-_ZERO = np.uint64(0)
+Source = tuple[Any, Any, Any]  # the two words of the key, and the replicate, all uint64
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 _STEP_MIN = -690.0  # one report moves a weight by a factor in [e^-690, e^80]
 _STEP_MAX = 80.0
@@ -30,6 +31,7 @@ PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
 CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
 
 
+@kept_as("equinoise.efb._kernels.Plan")
 class Plan(NamedTuple):
     """What a learner knows: infosets PLAN_INFOSET[I+1], actions PLAN_ACTION[A+1].
 
@@ -63,6 +65,7 @@ class Visits(NamedTuple):
     factor: Floats
 
 
+@kept_as("equinoise.efb._kernels.Chance")
 class Chance(NamedTuple):
     """An environment, with I infosets, A actions, L leaves.
 
@@ -79,15 +82,14 @@ class Chance(NamedTuple):
 
 
 @njit(forceinline=True)
+def _stream(source: Source, trial: Any, purpose: Any) -> Any:
+    """Return the stream (key; 0, trial, replicate, purpose) of a source (key's two words, replicate)."""
+    return philox(source[0], source[1], np.uint64(0), np.uint64(trial), source[2], purpose)
+
+
+@njit(forceinline=True)
 def draw(
-    plan: Plan,
-    weights: Weights,
-    visits: Visits,
-    ahead: NDArray[np.void],
-    key_0: Any,
-    key_1: Any,
-    replicate: Any,
-    trial: Any,
+    plan: Plan, weights: Weights, visits: Visits, ahead: NDArray[np.void], source: Source, trial: Any
 ) -> int:
     """Draw a reduced strategy from the policy, breadth first; fill the visit list and return its length n.
 
@@ -97,7 +99,7 @@ def draw(
     """
     infosets, actions = plan
     weight = weights.weight
-    s0, s1, s2, s3 = philox(key_0, key_1, _ZERO, np.uint64(trial), np.uint64(replicate), STRATEGY)
+    s0, s1, s2, s3 = _stream(source, trial, STRATEGY)
     visits.infoset[0] = 0
     visits.reach[0] = 1.0
     n = 1
@@ -131,15 +133,13 @@ def draw(
 
 
 @njit(forceinline=True)
-def walk(
-    plan: Plan, chance: Chance, visits: Visits, key_0: Any, key_1: Any, replicate: Any, trial: Any
-) -> Any:
+def walk(plan: Plan, chance: Chance, visits: Visits, source: Source, trial: Any) -> Any:
     """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
 
     The d-th move of the environment takes word d of the stream (key; 0, trial, replicate, CHANCE): the
     address names no policy, so different learners meet the same luck.
     """
-    s0, s1, s2, s3 = philox(key_0, key_1, _ZERO, np.uint64(trial), np.uint64(replicate), CHANCE)
+    s0, s1, s2, s3 = _stream(source, trial, CHANCE)
     i = 0
     while True:
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
@@ -176,14 +176,7 @@ def _first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
 
 @njit(forceinline=True)
 def add_noise(
-    value: Floats,
-    word: NDArray[np.uint64],
-    n: int,
-    scale: float,
-    key_0: Any,
-    key_1: Any,
-    replicate: Any,
-    trial: Any,
+    value: Floats, word: NDArray[np.uint64], n: int, scale: float, source: Source, trial: Any
 ) -> None:
     """Set value[i] = xi_i, n independent Laplace(scale) draws; scale 0 gives zeros. word is scratch.
 
@@ -194,7 +187,7 @@ def add_noise(
         for i in range(n):
             value[i] = 0.0
         return
-    s0, s1, s2, s3 = philox(key_0, key_1, _ZERO, np.uint64(trial), np.uint64(replicate), NOISE)
+    s0, s1, s2, s3 = _stream(source, trial, NOISE)
     for i in range(n):
         word[i], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     for i in range(n):
@@ -240,32 +233,21 @@ def run_trials(
     learning_rate: float,
     scale: float,
 ) -> Any:
-    """Run the trials start..stop-1 of one replicate against one environment.
+    """Run the trials start..stop-1 of one replicate against one environment, with the key uint64[2].
 
-    Parameters
-    ----------
-    keys : uint64[2]
-        The key of all streams.
-    learning_rate, scale : float
-        eta, and the scale of the Laplace noise on each reported value (0 for none).
-
-    Returns
-    -------
-    expected, observed : float
-        Sums over the trials of the drawn strategy's expected loss, sum of g(a) over its actions, and of
-        the loss that the user saw.
+    Returns (expected, observed): sums over the trials of the drawn strategy's expected loss, the sum of g(a)
+    over its actions, and of the loss that the user saw. The scale is that of the noise, 0 for none.
     """
-    key_0, key_1 = keys[0], keys[1]
-    expected = 0.0
-    observed = 0.0
+    source = (keys[0], keys[1], np.uint64(replicate))
+    expected = observed = 0.0
     for trial in range(start, stop):
-        n = draw(plan, weights, visits, chance.actions, key_0, key_1, replicate, trial)
-        last, u = walk(plan, chance, visits, key_0, key_1, replicate, trial)
+        n = draw(plan, weights, visits, chance.actions, source, trial)
+        last, u = walk(plan, chance, visits, source, trial)
         prefetch(chance.actions, visits.action[last])
         for i in range(n):
             prefetch(chance.action_loss, visits.action[i])
         if learning_rate > 0.0:
-            add_noise(visits.value, visits.word, n, scale, key_0, key_1, replicate, trial)
+            add_noise(visits.value, visits.word, n, scale, source, trial)
         loss = leaf_loss(chance, visits.action[last], u)
         observed += loss
         if learning_rate > 0.0:

@@ -30,11 +30,6 @@ class Strategy:
     infosets, actions : int64[n]
         The infosets that the strategy can come to, breadth first, and the action it picks at each.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind, the lengths differ or a number is negative.
-
     Examples
     --------
     >>> strategy = Strategy(7, [0, 1, 2], [0, 1, 4])
@@ -77,10 +72,11 @@ class Report:
     values : float64[n]
         Taken as they come; it is the server that refuses a report that is not finite.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind.
+    Examples
+    --------
+    >>> report = Report(7, [0.25, -1.5])
+    >>> Report.from_bytes(report.to_bytes()).values
+    array([ 0.25, -1.5 ])
     """
 
     trial: int

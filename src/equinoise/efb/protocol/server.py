@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise._archive import load_arrays, save_arrays
+from equinoise._files import load_arrays, save_arrays
 from equinoise._random import stream_key
 from equinoise.efb import state
 from equinoise.efb.baselines import first_policy
@@ -27,7 +27,6 @@ from equinoise.games.tree import LABELS, POINTERS
 
 __all__ = ["Server"]
 
-_FIRST = np.uint64(0)  # the protocol is replicate 0
 _KIND = "equinoise server, version 1"
 
 
@@ -45,17 +44,17 @@ class Server:
     seed : int, optional
         Of the strategies; None takes randomness from the operating system.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-
     Notes
     -----
     One thread at a time: callers that share a server hold a lock from the draw to the update.
 
     A server never needs to be trusted: a report is private before it is sent, whatever the server does with
     it. The policy, the strategies and anything else made of reports stay as private as these.
+
+    References
+    ----------
+    .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
+       arXiv 2605.05266, Section 4.
 
     Examples
     --------
@@ -88,12 +87,7 @@ class Server:
         self._start(tree, given, first_policy(tree), stream_key(seed), 0)
 
     def _start(
-        self,
-        tree: GameTree,
-        tuning: Tuning,
-        weight: NDArray[np.float64],
-        key: NDArray[np.uint64],
-        trial: int,
+        self, tree: GameTree, tuning: Tuning, weight: NDArray[np.float64], key: NDArray[np.uint64], trial: int
     ) -> None:
         self.tree, self.tuning = tree, tuning
         self._plan = state.make_plan(tree, tuning.exploration)
@@ -135,16 +129,9 @@ class Server:
     def _draw(self) -> int:
         self._check_horizon()
         if not self._drawn:
-            key_0, key_1 = self._key
+            source = state.first_source(self._key)
             self._drawn = _kernels.draw(
-                self._plan,
-                self._weights,
-                self._visits,
-                self._plan.actions,
-                key_0,
-                key_1,
-                _FIRST,
-                self._trial,
+                self._plan, self._weights, self._visits, self._plan.actions, source, self._trial
             )
         return self._drawn
 

@@ -17,7 +17,6 @@ from equinoise.mechanisms.laplace import secure_laplace
 
 __all__ = ["User", "play"]
 
-_FIRST = np.uint64(0)  # the protocol is replicate 0
 _SENSITIVITY = 2.0  # L1: two environments change a report in two places, by at most 1 each
 
 
@@ -39,8 +38,6 @@ class User:
 
     Raises
     ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
     ImportError
         With "secure" and a finite epsilon, when OpenDP is not installed.
 
@@ -48,6 +45,19 @@ class User:
     -----
     One report is epsilon-private for the user who sends it. A user who answers k strategies spends k epsilon.
     That a user took part at all, and which strategy it was sent, are known to the server.
+
+    References
+    ----------
+    .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
+       arXiv 2605.05266, Section 4; Theorem 1 has the privacy.
+
+    Examples
+    --------
+    >>> from equinoise.efb import Strategy
+    >>> from equinoise.games import load
+    >>> tree, _ = load("bandit(3)")
+    >>> User(tree, epsilon=math.inf).report(Strategy(0, [0], [1]), last_action=1, loss=0.25).values
+    array([0.25])
     """
 
     def __init__(
@@ -71,23 +81,7 @@ class User:
     def report(self, strategy: Strategy, last_action: int, loss: float) -> Report:
         """Return y(a) = [a = last action] loss + Laplace(2/epsilon) for every action a of the strategy.
 
-        Parameters
-        ----------
-        strategy : Strategy
-            What was played.
-        last_action : int
-            The last action that the user took: one of the strategy's.
-        loss : float
-            In [0, 1].
-
-        Returns
-        -------
-        Report
-
-        Raises
-        ------
-        TypeError, ValueError
-            When an argument is of the wrong kind or out of range.
+        `last_action` is the last one that the user took, and `loss`, in [0, 1], what it brought.
         """
         check_strategy(self.tree, strategy)
         last = _checks.integer("last_action", last_action, 0, self.tree.n_actions - 1)
@@ -100,8 +94,8 @@ class User:
             values[mine] = value
             return Report(strategy.trial, secure_laplace(values, _SENSITIVITY, self.epsilon))
         word = np.empty(len(values), dtype=np.uint64)
-        key_0, key_1 = self._key
-        _kernels.add_noise(values, word, len(values), self._scale, key_0, key_1, _FIRST, strategy.trial)
+        source = state.first_source(self._key)
+        _kernels.add_noise(values, word, len(values), self._scale, source, strategy.trial)
         values[mine] += value
         return Report(strategy.trial, values)
 
@@ -125,10 +119,12 @@ def play(
     last_action : int
     loss : float
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
+    Examples
+    --------
+    >>> from equinoise.efb import Strategy
+    >>> from equinoise.games import load
+    >>> play(load("bandit(3)")[1], Strategy(0, [0], [1]), seed=1)
+    (1, 0.25)
     """
     if not isinstance(environment, Environment | Schedule):
         raise TypeError(f"environment must be an Environment or a Schedule, got {_checks.shown(environment)}")
@@ -142,8 +138,8 @@ def play(
     widths = np.diff(tree.infoset_ptr)[strategy.actions]
     visits.infoset[:n], visits.action[:n] = strategy.infosets, strategy.actions
     visits.child[:n] = 1 + np.cumsum(widths) - widths
-    key_0, key_1 = stream_key(seed)
-    last, u = _kernels.walk(plan, chance, visits, key_0, key_1, _FIRST, strategy.trial)
+    source = state.first_source(stream_key(seed))
+    last, u = _kernels.walk(plan, chance, visits, source, strategy.trial)
     last_action = int(visits.action[last])
     return last_action, float(_kernels.leaf_loss(chance, last_action, u))
 

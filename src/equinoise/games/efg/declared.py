@@ -33,26 +33,10 @@ _CHANCE = re.compile(f"({TEXT}){SPACE}({NUMBER})")
 class Declared:
     """The infosets and the outcomes of a file, as far as it has been read.
 
-    Parameters
-    ----------
-    script : Script
-        The file.
-    n_players : int
-        Number of players.
-
-    Attributes
-    ----------
-    players, numbers : int64[I]
-        Player (or chance) and number of every infoset or chance event, in the order of their first
-        appearance. Entry 0 of these and of the next three stands for all terminal nodes.
-    names : list of str
-        Their names, which may be empty or repeated.
-    actions : list of tuple of str
-        The labels of their actions.
-    chances : list of tuple of Fraction
-        The probabilities of their actions where chance moves, otherwise empty.
-    sums : list of Fraction
-        Payoffs, one for each player in a row: first zeros, then those of outcomes, and their sums.
+    Of every infoset or chance event, in the order of their first appearance: `players` (or chance) and
+    `numbers`, `names`, which may be empty or repeated, `actions`, their labels, and `chances`, which are
+    empty where a player moves. Entry 0 of these stands for all terminal nodes. `sums` holds payoffs, one for
+    each player in a row: first zeros, then those of outcomes, and their sums.
     """
 
     def __init__(self, script: Script, n_players: int) -> None:
@@ -97,7 +81,7 @@ class Declared:
             self.chances.append(chances)
             self._infoset_places.append(match.start("actions"))
         elif actions is not None and not match.string.startswith(actions, self._infoset_places[entry]):
-            self._agree(match, entry, *self._described(match, mover, actions))
+            self._agree(match, entry, self._described(match, mover, actions))
         return entry
 
     def _described(self, match: _Match, player: int, words: str) -> _Actions:
@@ -137,11 +121,9 @@ class Declared:
             self._inexact.append((match.start("actions"), total))
         return tuple(chance / total for chance in chances)
 
-    def _agree(
-        self, match: _Match, entry: int, actions: tuple[str, ...], chances: tuple[Fraction, ...]
-    ) -> None:
+    def _agree(self, match: _Match, entry: int, described: _Actions) -> None:
         """Refuse a second description that would make another game of the infoset."""
-        why = ""
+        why, (actions, chances) = "", described
         if len(actions) != len(self.actions[entry]):
             why = f"has {len(actions)} actions here and {len(self.actions[entry])}"
         elif chances != self.chances[entry]:

@@ -135,13 +135,7 @@ def plain(text: str) -> str:
 
 
 def number(text: str) -> Fraction:
-    """Return a number of the file exactly: ``3``, ``-.5``, ``2e-3``, ``1/3``.
-
-    Raises
-    ------
-    ValueError
-        If it has a zero denominator, or more characters or a larger exponent than `LARGEST`.
-    """
+    """Return a number of the file exactly: ``3``, ``-.5``, ``2e-3``, ``1/3``; ValueError beyond `LARGEST`."""
     if len(text) > LARGEST:
         raise ValueError(f"the number {_short(text)} has more than {LARGEST} digits")
     mantissa, _, exponent = text.replace("E", "e").partition("e")

@@ -17,27 +17,8 @@ class Nodes:
     """The tree of a file.
 
     A node with n actions opens n slots for its children, and the next node of the file always takes the slot
-    on top: a stack of slots stands for the path, and depth costs no recursion.
-
-    Parameters
-    ----------
-    script : Script
-        The file.
-    declared : Declared
-        What it says of infosets and outcomes; reading adds to it.
-
-    Attributes
-    ----------
-    infoset_of : int64[N]
-        Entry in ``declared`` of the infoset of every node; 0 where the game is over.
-    sum_of : int64[N]
-        Where ``declared.sums`` holds what the path to every node has gathered, its own outcome included.
-    first_child : int64[N]
-        Where the children of a node begin in `children`; never falls from a node to the next.
-    children : int64[N]
-        Child nodes, those of one node in a row; entry 0 is the root.
-    lines : int64[N]
-        The line on which every node begins.
+    on top: a stack of slots stands for the path, and depth costs no recursion. What the file says of infosets
+    and outcomes is added to `declared`. For the arrays see :class:`equinoise.games.efg.reader.GambitGame`.
     """
 
     def __init__(self, script: Script, declared: Declared) -> None:

@@ -44,12 +44,10 @@ class GambitGame:
 
     A state is the number of a node.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        Where the game comes from; plays no part in comparisons.
-    title, comment : str
-        What the file says of itself.
+    name, title, comment : str
+        Where the game comes from, which plays no part in comparisons, and what the file says of itself.
     player_labels : tuple of str
         One for each player; they may be empty or repeated.
     infoset_player, infoset_number : int64[I]
@@ -161,7 +159,7 @@ def read_efg(path: str | os.PathLike[str]) -> GambitGame:
     Returns
     -------
     GambitGame
-        The game, which :func:`equinoise.games.load` turns into one learner's tree.
+        The game, which :func:`equinoise.games.walk.walk` turns into one learner's tree.
 
     Raises
     ------
@@ -176,10 +174,7 @@ def read_efg(path: str | os.PathLike[str]) -> GambitGame:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'no/such/file.efg'
     """
-    try:
-        name = os.fspath(path)
-    except TypeError:
-        raise TypeError(f"path must be a str or a path, got {shown(path)}") from None
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):
         raise TypeError(f"path must be a str or a path, got {shown(path)}")
     if Path(name).is_dir():
@@ -196,24 +191,7 @@ def read_efg(path: str | os.PathLike[str]) -> GambitGame:
 
 
 def parse_efg(text: str, name: str = "<text>") -> GambitGame:
-    r"""Read a game from the text of an ``.efg`` file.
-
-    Parameters
-    ----------
-    text : str
-        What the file holds.
-    name : str
-        What errors and warnings call it.
-
-    Returns
-    -------
-    GambitGame
-        The game.
-
-    Raises
-    ------
-    ValueError
-        The text is no game; the message gives the name, the line and what was expected there.
+    r"""Read a game from the text of an ``.efg`` file, which errors and warnings call `name`.
 
     Warns
     -----

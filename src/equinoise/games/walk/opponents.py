@@ -28,15 +28,6 @@ def distinct_names(labels: Sequence[str]) -> tuple[str, ...]:
     A label that is empty or comes up twice is replaced by the position as a string. Where such a number is
     somebody else's label, all positions go by their numbers.
 
-    Parameters
-    ----------
-    labels : sequence of str
-
-    Returns
-    -------
-    tuple of str
-        As long as `labels`, without repetition.
-
     Examples
     --------
     >>> distinct_names(["fold", "call", ""]), distinct_names(["", "0", "call"])
@@ -61,20 +52,9 @@ class Distributions:
     def __call__(
         self, probabilities: Sequence[Probability], n: int, where: Callable[[], str]
     ) -> list[Probability]:
-        """Return `n` probabilities that sum to one, exactly so when they are fractions.
+        """Return `n` probabilities that sum to one, exactly so when they are fractions, or refuse them.
 
-        Parameters
-        ----------
-        probabilities : sequence of float or Fraction
-        n : int
-            How many there must be.
-        where : callable
-            Says what they belong to, for a message.
-
-        Raises
-        ------
-        TypeError, ValueError
-            They are too few or too many, no numbers, negative, NaN, or far from a sum of one.
+        `where` says what they belong to, for a message.
         """
         result = [_plain(p, where) for p in probabilities]
         if len(result) != n:
@@ -113,22 +93,9 @@ def _plain(p: object, where: Callable[[], str]) -> Probability:
 
 
 def mixture(source: Any, opponents: object, distributions: Distributions) -> Mixture | None:
-    """Return how the other players move; None stands for uniform play.
+    """Return how the other players move, checked where it is asked; None stands for uniform play.
 
-    Parameters
-    ----------
-    source : Source
-        The game, see :class:`equinoise.games.walk.Source`.
-    opponents : "uniform", mapping or policy
-        A mapping from the label of an infoset to ``{action label: probability}`` or to a sequence of
-        probabilities; or, for a game of OpenSpiel, an object with ``action_probabilities(state, player)``.
-    distributions : Distributions
-        Checks what is found there.
-
-    Raises
-    ------
-    TypeError, ValueError
-        `opponents` is something else, or a policy object for a game that is not OpenSpiel's.
+    `opponents` is as of :func:`equinoise.games.load`.
     """
     if isinstance(opponents, Mapping):
         return _from_mapping(source, opponents, distributions)

@@ -25,23 +25,10 @@ _SHOWN = 8  # moves of a history in a message
 class Record:
     """The one-sided tree in the order of a depth-first walk: everything as it is first met.
 
-    Parameters
-    ----------
-    player : int
-        The learner, for messages.
-    refine : bool
-        Split an infoset that is reached after different moves of the learner, where otherwise it is refused.
-    exact : bool
-        Weigh with fractions as long as the source does; otherwise with floats.
-
-    Attributes
-    ----------
-    infoset_parent, first_action, n_choices : list of int
-        For each infoset the action above (-1: none), its first action, and how many it has.
-    infoset_reach : list of float or Fraction
-        For each infoset the summed weight of its histories.
-    leaf_action, leaf_payoff, leaf_reach : list
-        For each leaf the action above, the payoff and the summed weight.
+    `refine` splits an infoset that is reached after different moves of the learner, where otherwise it is
+    refused; `exact` weighs with fractions as long as the source does. Of each infoset there are the action
+    above (-1: none), its first action, how many it has, and the summed weight of its histories; of each leaf
+    the action above, the payoff and the summed weight.
     """
 
     def __init__(self, player: int, *, refine: bool, exact: bool) -> None:
@@ -224,14 +211,10 @@ class Record:
 
     def _conditional(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Divide the weight of every infoset and leaf by that of all below the same action."""
-        totals: list[_Probability] = [0] * (
-            self.n_actions + 1
-        )  # the last is that of the root, whose parent is -1
+        totals: list[_Probability] = [0] * (self.n_actions + 1)  # the last is the root's, whose parent is -1
         counts = [0] * (self.n_actions + 1)
-        for actions, reach in (
-            (self.infoset_parent, self.infoset_reach),
-            (self.leaf_action, self.leaf_reach),
-        ):
+        pairs = (self.infoset_parent, self.infoset_reach), (self.leaf_action, self.leaf_reach)
+        for actions, reach in pairs:
             for action, weight in zip(actions, reach, strict=True):
                 totals[action] += weight
                 counts[action] += 1

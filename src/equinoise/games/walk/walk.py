@@ -75,15 +75,8 @@ def walk(
     ----------
     source : Source
         The game.
-    player : int or str
-        The learner, by number from 0 or by label.
-    opponents : "uniform", mapping or policy
-        How the other players move: uniformly, or by ``{infoset label: {action label: probability}}`` or
-        ``{infoset label: [probability, ...]}``; for OpenSpiel also an object with ``action_probabilities``.
-    recall : "check" or "refine"
-        What to do with an infoset that forgets the learner's own past: refuse it, or split it.
-    max_histories : int
-        Stop with an error after so many nodes of the game.
+    player, opponents, recall, max_histories
+        As of :func:`equinoise.games.load`.
 
     Returns
     -------
@@ -98,8 +91,6 @@ def walk(
 
     Raises
     ------
-    TypeError
-        An argument is of the wrong kind.
     ValueError
         An infoset forgets (the message names it and two histories of the learner) or has now more, now fewer
         actions, a probability is wrong, a payoff is not finite, the game is too large; or the learner never
@@ -132,19 +123,7 @@ def walk(
 
 
 def player_number(labels: Sequence[str], player: object) -> int:
-    """Return a player's number, given that or a label.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        The label of every player.
-    player : int or str
-
-    Raises
-    ------
-    TypeError, ValueError
-        There is no such player, or several have this label.
-    """
+    """Return a player's number, given that or a label, of all players' labels."""
     if not isinstance(player, str):
         return _checks.integer("player", player, 0, len(labels) - 1)
     if list(labels).count(player) > 1:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ROWS", "draw_bins", "sample"]
 
 MAX_ROWS = 10**9
-_PURPOSE = 12  # of the random words of a seed, see equinoise._random
 _WORD = 64  # bits
 _CHUNK = 2**18  # rows whose words are drawn at a time
 
@@ -120,10 +119,10 @@ def _system_words(size: int) -> NDArray[np.uint64]:
 
 
 def _seeded_words(seed: int) -> Words:
-    """Return a source of words: the block at (draw, 0, 0, purpose) of the seed's key."""
-    from equinoise._random import stream_key
+    """Return a source of words: the block at (draw, 0, 0, RELEASE) of the seed's key."""
+    from equinoise._random import RELEASE, stream_key
 
-    generator = np.random.Philox(counter=[0, 0, 0, _PURPOSE], key=stream_key(seed))
+    generator = np.random.Philox(counter=[0, 0, 0, int(RELEASE)], key=stream_key(seed))
     return lambda size: np.asarray(generator.random_raw(size), dtype=np.uint64)
 
 
