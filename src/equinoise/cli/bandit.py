@@ -14,6 +14,7 @@ from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, See
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from equinoise._options import Option
     from equinoise.bandits import Policy
     from equinoise.experiments.commands.bandit import Comparison
 
@@ -31,7 +32,11 @@ def _registry(_: object = None) -> Mapping[str, Policy]:
 def _settings(context: typer.Context) -> Iterator[str]:
     """Yield what ``--option`` may begin with for the policy that was typed."""
     for name, option in _registry()[context.params["policy"]].options.items():
-        yield from (f"{name}={choice}" for choice in option.choices or ("",))
+        yield from (f"{name}={value}" for value in _values(option) or ("",))
+
+
+def _values(option: Option) -> tuple[str, ...]:
+    return ("yes", "no") if option.kind == "flag" else option.choices
 
 
 def late_help() -> dict[str, str]:
@@ -42,7 +47,8 @@ def late_help() -> dict[str, str]:
     words = {"policies": "; ".join(lists), "others": ""}
     for name, option in {n: o for row in _registry().values() for n, o in row.options.items()}.items():
         owners = ", ".join(row.name for row in _registry().values() if name in row.options)
-        words[name] = f"{' or '.join(option.choices or ('yes', 'no'))}, {option.summary} ({owners})"
+        values = " or ".join(_values(option)) or f"a {option.kind}"
+        words[name] = f"{values}, {option.summary} ({owners})"
         words["others"] += "" if name in ("width", "counter") else f" {name}={words[name]}."
     return words
 
@@ -55,7 +61,7 @@ def _registered(name: str) -> Any:
 def command(
     context: typer.Context,
     policy: Annotated[
-        str, typer.Option(help="What chooses the arms: {policies}.", autocompletion=completing(_registry))
+        str, typer.Option(help="What chooses the arms ({policies}).", autocompletion=completing(_registry))
     ] = "private-ucb",
     means: Annotated[
         str, typer.Option(metavar="M,M,...", help="True means of the arms, separated by commas.")
