@@ -56,13 +56,13 @@ class Dynamics:
         )
         self.game = NoiseGame(histogram, epsilon, SCALES[:n_scales])
         noise = self.game.noise
-        self.setup = dynamics._make_game(noise.decay, noise.total, histogram.counts, epsilon)
-        self.turns = bins * int(self.setup.sizes[_state.WIDTH]) + options
+        self.setup = dynamics.make_game(noise.decay, noise.total, histogram.counts, epsilon)
+        self.turns = bins * int(self.setup.of.width) + options
         self.sizes = np.ones(n, dtype=np.int64)
 
     def run(self):
         """Play from the start to the equilibrium."""
-        state, turns = dynamics._make_state(self.setup, self.game.histogram.counts), self.turns.copy()
+        state, turns = dynamics.make_state(self.setup, self.game.histogram.counts), self.turns.copy()
         np.add.at(state.types[_state.COUNT], turns, 1)
         response.begin(self.setup, state)
         while not response.take_turns(self.setup, state, turns, self.sizes, 0, len(turns)):
@@ -71,9 +71,7 @@ class Dynamics:
 
     def profile(self):
         """Return the profile where the last run ended."""
-        n_bins, n_scales, width = (int(size) for size in self.setup.sizes[:3])
-        counts = self.state.types[_state.COUNT].reshape(n_bins, width)[:, :n_scales]
-        return self.game.profile(counts)
+        return self.game.profile(dynamics.by_bin(self.setup, self.state))
 
 
 def column(n):

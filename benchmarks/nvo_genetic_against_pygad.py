@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from equinoise.nvo.search.local import genetic
+from equinoise.nvo.search import genetic
 
 N, K, EPSILON = 1307, 101, 1.0
 SCALES = (0.711, 0.474, 0.237, 0.078, 0.047, 0.0002)

@@ -98,6 +98,25 @@ def test_a_second_process_loads_and_does_not_compile(package, tmp_path):
     assert Path(where).parent == Path(cache)
 
 
+TOLD = """
+import json
+from equinoise import _caller, _jit
+seen = []
+with _jit.compiling(seen.append):
+    _caller.scaled(1.5)
+    _caller.scaled(2.5)
+_caller.ratio(1.0, 2.0)
+print(json.dumps(seen))
+"""
+
+
+def test_compiling_is_told_and_loading_is_not(package, tmp_path):
+    cache = str(tmp_path / "cache")
+    told = json.loads(finish(start(package, TOLD, NUMBA_CACHE_DIR=cache)))
+    assert told == [True, True, True, False]  # the callee within the caller
+    assert json.loads(finish(start(package, TOLD, NUMBA_CACHE_DIR=cache))) == []
+
+
 def test_a_changed_callee_in_another_file_compiles_anew(package, tmp_path):
     cache = str(tmp_path / "cache")
     assert report(package, NUMBA_CACHE_DIR=cache)[0] == 3.0

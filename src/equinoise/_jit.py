@@ -22,13 +22,15 @@ import numba
 import numpy as np
 from numba.core import caching
 from numba.core import config as _config
+from numba.core import event as _event
 from numba.core.dispatcher import Dispatcher
 from numba.misc.appdirs import AppDirs
 
-__all__ = ["cache_directory", "njit"]
+__all__ = ["cache_directory", "compiling", "njit"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).resolve().parent
+event: Any = _event
 config: Any = _config  # its settings are made at run time, where no type checker sees them
 
 
@@ -69,6 +71,26 @@ def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     with contextlib.suppress(OSError, RuntimeError):  # nowhere to write: this process compiles in memory
         dispatcher._cache = _Cache(function)
     return dispatcher
+
+
+@contextlib.contextmanager
+def compiling(tell: Callable[[bool], object]) -> Iterator[None]:
+    """Tell when this process begins (True) and ends (False) to compile; what is in the cache is not."""
+    depth = 0
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def on_start(self, _: object) -> None:
+            nonlocal depth
+            depth += 1
+            tell(True)
+
+        def on_end(self, _: object) -> None:
+            nonlocal depth
+            depth -= 1
+            tell(depth > 0)
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equinoise import bandits, experiments
+from equinoise import bandits
 from equinoise.cli import main
+from equinoise.experiments.commands import bandit as computed
 
 FILES = ["bias.csv", "bias.png", "frontier.png", "regret.csv", "regret.png", "run.json"]
 SMALL = ["bandit", "--means", "1,0.5,0.25", "--horizon", "40", "--replicates", "30", "--jobs", "1"]
@@ -48,6 +49,54 @@ def test_help_names_every_option_and_policy(capsys):
         *bandits.POLICIES,
     ):
         assert word in out
+
+
+def test_help_says_of_options_what_the_registry_says(capsys):
+    assert main(["bandit", "--help"]) == 0
+    out = words(capsys.readouterr().out).replace("- ", "-")
+    for policy in bandits.POLICIES.values():
+        for name, option in policy.options.items():
+            assert option.summary in out and name in out
+    assert "{" not in out
+
+
+def test_it_works_alone(capsys):
+    assert main(["bandit", "--replicates", "20"]) == 0
+    assert capsys.readouterr().out.startswith("private-ucb, epsilon 0.1: 4 arms, 500 rounds, 20 replicates")
+
+
+def test_options_of_a_policy_are_given_by_name(capsys):
+    given = [*SMALL, "--policy", "dp-klucb", "--epsilon", "0.3"]
+    assert main([*given, "--option", "clip_sums=no", "--out", "raw"]) == 0
+    assert main([*given, "--out", "clipped"]) == 0
+    raw, clipped = (json.loads(Path(name, "run.json").read_text()) for name in ("raw", "clipped"))
+    assert raw["parameters"]["clip_sums"] is False and "clip_sums" not in clipped["parameters"]
+    assert raw["runs"]["dp-klucb"] != clipped["runs"]["dp-klucb"]
+    assert raw["runs"]["ucb"] == clipped["runs"]["ucb"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("--policy dp", {"dp-klucb", "dp-se"}),
+        ("--policy ", set(bandits.POLICIES)),
+        ("--width ", {"counter", "published"}),
+        ("--counter h", {"hybrid"}),
+        ("--reward g", {"gaussian"}),
+        ("--ties ", {"first", "random"}),
+        ("--policy dp-klucb --option ", {"clip_sums=yes", "clip_sums=no"}),
+        ("--policy noise-only --option ", {"counter=binary", "counter=hybrid"}),
+        ("--policy none --option ", set()),
+    ],
+)
+def test_names_complete_in_a_shell(capsys, monkeypatch, typed, found):
+    line = f"equinoise bandit {typed}"
+    monkeypatch.setenv("_EQUINOISE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    with pytest.raises(SystemExit):
+        main([])
+    assert set(capsys.readouterr().out.split()) == found
 
 
 def test_bias_and_regret_stand_beside_the_controls(capsys):
@@ -185,7 +234,6 @@ def test_many_arms_are_cut_and_said_to_be(capsys):
 
 WRONG = [
     ([*SMALL, "--policy", "best"], "--policy must be one of 'ucb'"),
-    (SMALL, "--epsilon must be given for the policy 'private-ucb', got None"),
     ([*SMALL, "--epsilon", "0"], "--epsilon must be a positive number, got 0.0"),
     ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
     ([*SMALL, "--epsilon", "small"], "--epsilon"),
@@ -198,12 +246,18 @@ WRONG = [
     ([*PRIVATE, "--horizon", "10000000000000000"], "--horizon must be an integer from 3 to"),
     ([*SMALL, "--epsilon", "1e-200"], "--epsilon must be"),
     ([*PRIVATE, "--reward", "gaussian", "--means", "1e200"], "--means must be at most"),
-    ([*PRIVATE, "--replicates", "1000000000000"], "--replicates must be as many as fit into memory"),
+    (
+        [*PRIVATE, "--replicates", "1000000000000"],
+        "--replicates must be one whose results fit into this machine's",
+    ),
     ([*PRIVATE, "--replicates", "0"], "--replicates must be"),
     ([*PRIVATE, "--checkpoints", "0"], "--checkpoints must be"),
     ([*PRIVATE, "--width", "none"], "--width must be one of 'counter', 'published'"),
     ([*PRIVATE, "--counter", "tree"], "--counter must be one of 'binary', 'hybrid'"),
     ([*PRIVATE, "--reward", "beta"], "--reward must be one of 'bernoulli', 'gaussian'"),
+    ([*PRIVATE, "--option", "speed"], "--option must be NAME=VALUE, got 'speed'"),
+    ([*PRIVATE, "--option", "speed=3"], "'speed' is no option of the policy 'private-ucb'"),
+    ([*PRIVATE, "--policy", "dp-klucb", "--option", "clip_sums=3"], "clip_sums must be True or False"),
     ([*PRIVATE, "--ties", "last"], "--ties must be one of 'first', 'random'"),
     ([*PRIVATE, "--seed", "-1"], "--seed must be"),
     ([*PRIVATE, "--jobs", "0"], "--jobs must be"),
@@ -228,7 +282,7 @@ def test_work_that_fails_leaves_no_files_and_exits_1(capsys, monkeypatch, tmp_pa
     def fail(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr(experiments.bandits, "compare", fail)
+    monkeypatch.setattr(computed, "compare", fail)
     assert main(PRIVATE) == 1
     out, err = capsys.readouterr()
     assert (out, err) == ("", "equinoise: failed: MemoryError\n")
@@ -239,7 +293,7 @@ def test_our_own_mistakes_are_not_called_wrong_use(monkeypatch):
     def fail(*arguments, **options):
         raise ValueError("a bug")
 
-    monkeypatch.setattr(experiments.bandits, "compare", fail)
+    monkeypatch.setattr(computed, "compare", fail)
     with pytest.raises(ValueError, match="a bug"):
         main(PRIVATE)
 

@@ -18,6 +18,10 @@ import pytest
 import equinoise
 from equinoise import experiments
 from equinoise.cli import main
+from equinoise.efb.tuning import RULES
+from equinoise.experiments.commands.nvo import SEARCHES
+from equinoise.games.catalog import BUILT_IN
+from equinoise.nvo.scales import NAMES
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 START = "import sys; from equinoise.cli import main; sys.exit(main())"
@@ -82,6 +86,52 @@ def test_completion_is_offered_and_writes_a_script(capsys, monkeypatch):
         main([])
     assert ended.value.code == 0
     assert "_EQUINOISE_COMPLETE=complete_bash" in capsys.readouterr().out
+
+
+def completed(capsys, monkeypatch, line):
+    """Return what a shell offers at the end of a line."""
+    monkeypatch.setenv("_EQUINOISE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+    with pytest.raises(SystemExit):
+        main([])
+    return capsys.readouterr().out.split()
+
+
+def test_names_complete_from_their_registries(capsys, monkeypatch, tmp_path):
+    def offered(line):
+        return completed(capsys, monkeypatch, f"equinoise {line}")
+
+    assert set(BUILT_IN) <= set(offered("efb "))
+    assert offered("efb kuhn") == ["kuhn_poker"]
+    assert offered("efb kuhn_poker(players=3) --player ") == ["0", "1", "2"]
+    assert offered("efb no_such_game --player ") == []
+    assert offered("efb kuhn_poker --tuning ") == list(RULES)
+    assert offered("nvo a.csv --scales ") == list(NAMES)
+    assert offered("nvo a.csv --search ") == list(SEARCHES)
+    (tmp_path / "game.efg").write_text(EFG.format(first="1/3", third=1))
+    assert offered("efb game.efg --epsilon 2 --player ") == ["0", "1", "A", "B"]
+    (tmp_path / "a.csv").write_text("wage;age\n1;2\n")
+    assert offered("nvo a.csv --sep ; --column ") == ["wage", "age"]
+    assert offered("nvo missing.csv --column ") == []
+
+
+def test_games_of_openspiel_complete_where_it_is_installed(capsys, monkeypatch):
+    pytest.importorskip("pyspiel")
+    assert completed(capsys, monkeypatch, "equinoise efb openspiel:kuhn") == ["openspiel:kuhn_poker"]
+    monkeypatch.setitem(sys.modules, "pyspiel", None)
+    assert completed(capsys, monkeypatch, "equinoise efb ") == list(BUILT_IN)
+
+
+def test_help_fits_80_columns_and_names_arguments_as_they_are_typed(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+    for name, argument in (("efb", "GAME"), ("nvo", "FILE"), ("reproduce", "[PILLAR]")):
+        assert main([name, "--help"]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"Usage: equinoise {name} [OPTIONS] {argument}\n")
+        assert max(map(len, out.splitlines())) <= 80
 
 
 def test_efb_prints_a_table_and_writes_three_files(capsys, tmp_path):

@@ -207,7 +207,7 @@ def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
     words = " ".join(out.split())
     assert re.search(r"Not satisfied, by value, the worst first: 9 \(1 record, epsilon \d[\d.]+\)\.", words)
     assert re.search(
-        r"a larger scale \(the largest is 0\.5; [\d.]+ satisfies everybody whatever the data", words
+        r"a larger scale \(the largest is 0\.5; [\d.]+ satisfies every record, whatever the data", words
     )
     assert "fewer bins (--bins), or a larger --epsilon" in words
     assert not Path("release").exists()

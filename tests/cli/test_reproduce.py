@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
 
 import pytest
-from equinoise.experiments.efb.views import Study
 
+from equinoise import _jit
 from equinoise.cli import main, reproduce
-from equinoise.experiments.efb import exhibits, growth
+from equinoise.experiments.efb import exhibits
 from equinoise.experiments.efb.growth import Growth
+from equinoise.experiments.efb.study import Study
 
 SMALL = (
-    Study("efb-kuhn", "Kuhn: small", "kuhn_poker", 500, 2, (1.0, 8.0), (8.0,), (8.0,), 8.0),
-    Study("efb-leduc", "Leduc: small", "leduc_poker", 100, 2, (4.0,), (), (), 4.0),
+    Study("kuhn_poker", 500, 2, (1.0, 8.0), (8.0,), (8.0,), 8.0),
+    Study("leduc_poker", 100, 2, (4.0,), (), (), 4.0),
+    Growth((100, 300), 2),
+)
+EXPERIMENTS = tuple(
+    replace(experiment, quick=size, full=size)
+    for experiment, size in zip(exhibits.EXPERIMENTS, SMALL, strict=True)
 )
 NAMES = ["efb-kuhn", "efb-leduc", "efb-growth"]
 
@@ -25,8 +38,18 @@ def _small_and_elsewhere(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for name in ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(exhibits, "STUDIES", {"quick": SMALL, "full": SMALL[:1]})
-    monkeypatch.setattr(growth, "GROWTHS", {"quick": Growth((100, 300), 2), "full": Growth((100, 300), 2)})
+    monkeypatch.setattr(exhibits, "EXPERIMENTS", EXPERIMENTS)
+
+
+def interrupt(monkeypatch, i):
+    """Let the experiment of that place be interrupted."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    changed = list(EXPERIMENTS)
+    changed[i] = replace(changed[i], function=interrupted)
+    monkeypatch.setattr(exhibits, "EXPERIMENTS", changed)
 
 
 def names(folder):
@@ -102,14 +125,11 @@ def test_wrong_use_is_one_line_and_leaves_nothing(capsys, tmp_path, arguments, w
 
 
 def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(growth, "GROWTHS", {"quick": None})
-    monkeypatch.setattr(growth, "growth", interrupted)
+    interrupt(monkeypatch, 2)
     assert main(["reproduce", "efb"]) == 130
     out, err = capsys.readouterr()
-    assert err == "equinoise: interrupted\n"
+    kept = "equinoise: finished parts are kept: the same command goes on from them\n"
+    assert err == kept + "equinoise: interrupted\n"
     assert re.findall(r"^ +(efb-\w+) ", out, re.MULTILINE) == NAMES[:2]
     assert "Not done: 1 of 3 experiments" in out
     folder = tmp_path / "equinoise-report"
@@ -119,15 +139,56 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
 
 
 def test_ctrl_c_in_the_first_experiment_leaves_nothing(capsys, monkeypatch, tmp_path):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(exhibits.efb, "simulate", interrupted)
+    interrupt(monkeypatch, 0)
     assert main(["reproduce", "efb"]) == 130
     assert capsys.readouterr() == ("", "equinoise: interrupted\n")
     assert names(tmp_path) == []
     assert main(["reproduce", "efb", "--scale", "full"]) == 130
     assert capsys.readouterr().err.startswith("equinoise: finished parts are kept: the same command goes on")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_ends_within_a_second_and_the_same_command_goes_on(tmp_path):
+    """The second experiment sleeps in a thread, which hears of no signal, as one that compiles does."""
+    script = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+from equinoise import _jit
+from equinoise.cli import main
+from equinoise.experiments import plan
+from equinoise.experiments.steps import Step
+from equinoise.report.exhibit import Exhibit
+
+def step(name, seconds):
+    def make(settings, executor, progress):
+        print("began", name, flush=True)
+        list(executor.map(time.sleep, [seconds]))
+        return Exhibit(name, "Part", name, "Why?", f"So {name}.")
+    return Step(name, "efb", name, make, 1.0)
+
+seconds = float(sys.argv[1])
+plan.plan = lambda which, settings: plan.Report(which, settings, (step("one", 0.0), step("two", seconds)))
+sys.exit(main(["reproduce", "efb", "--out", "here"]))
+"""
+
+    def start(seconds):
+        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+        return subprocess.Popen([sys.executable, "-c", script, seconds], **given)
+
+    child = start("60")
+    assert [child.stdout.readline(), child.stdout.readline()] == ["began one\n", "began two\n"]
+    begun = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    took = time.monotonic() - begun
+    assert child.returncode == 130 and "So one." in out and "Not done: 1 of 2 experiments" in out
+    kept = "equinoise: finished parts are kept: the same command goes on from them\n"
+    assert err == kept + "equinoise: interrupted\n"
+    assert took < 1.5  # 0.7 on an idle machine
+    child = start("0")
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (0, "") and "began one" not in out and "began two" in out
+    assert re.findall(r"^ +(one|two) +(kept)?", out, re.MULTILINE) == [("one", "kept"), ("two", "")]
 
 
 def test_a_column_of_the_users_is_warned_about(capsys, monkeypatch, tmp_path):
@@ -152,13 +213,37 @@ def test_bars_are_shown_on_a_terminal_one_an_experiment(capsys, monkeypatch):
     assert main(["reproduce", "efb"]) == 0
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
     last = shown.rsplit("all experiments", 1)[1]
-    for title in ("Kuhn: small", "Leduc: small", "How regret grows with the number of users"):
+    for title in (
+        "Kuhn poker: what privacy costs",
+        "Leduc poker: a larger game",
+        "How regret grows with the number of users",
+    ):
         assert re.search(rf"{title} +━+ 100% 0:0\d:\d\d", last), title
     assert re.match(r" +━+ 100% 0:0\d:\d\d", last)
-    frames = [frame for frame in shown.split("all experiments") if "Kuhn: small" in frame]
-    early = [frame for frame in frames if not re.search(r"Kuhn: small +━+ 100%", frame)]
-    assert not any("Leduc: small" in frame for frame in early)  # it has not begun yet
+    frames = [frame for frame in shown.split("all experiments") if "Kuhn poker: what privacy costs" in frame]
+    early = [frame for frame in frames if not re.search(r"Kuhn poker: what privacy costs +━+ 100%", frame)]
+    assert not any("Leduc poker: a larger game" in frame for frame in early)  # it has not begun yet
     assert "efb-growth" in capsys.readouterr().out
+
+
+def test_a_terminal_is_told_while_something_is_compiled(monkeypatch):
+    screen, tell = Terminal(), []
+
+    @contextlib.contextmanager
+    def compiling(told):
+        tell.append(told)
+        yield
+
+    monkeypatch.setattr(_jit, "compiling", compiling)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with reproduce._bars(()):
+        assert "compiling" not in screen.getvalue()
+        tell[0](True)
+        time.sleep(0.3)  # the screen is drawn ten times a second
+        assert "compiling (first use" in screen.getvalue()
+        tell[0](False)
+    assert "compiling" not in screen.getvalue().rsplit("all experiments", 1)[1]
 
 
 def test_bars_are_not_shown_in_a_pipe(capsys):

@@ -62,9 +62,9 @@ class Play:
     def __init__(self, game, bins, options):
         noise = game.noise
         self.game, self.n_scales = game, len(game.scales)
-        self.setup = dynamics._make_game(noise.decay, noise.total, game.histogram.counts, game.epsilon)
-        self.state = dynamics._make_state(self.setup, game.histogram.counts)
-        self.width = int(self.setup.sizes[_state.WIDTH])
+        self.setup = dynamics.make_game(noise.decay, noise.total, game.histogram.counts, game.epsilon)
+        self.state = dynamics.make_state(self.setup, game.histogram.counts)
+        self.width = int(self.setup.of.width)
         self.turns = np.asarray(bins) * self.width + np.asarray(options)
         self.sizes = np.ones(len(self.turns), dtype=np.int64)
         np.add.at(self.state.types[_state.COUNT], self.turns, 1)
@@ -146,14 +146,14 @@ def test_the_state_is_true_after_every_turn(seed):
         n_bins, pmf = len(counts), found.pmf
         released = state.bins[_state.RELEASED, :n_bins] / game.n
         np.testing.assert_allclose(released, pmf, rtol=1e-10, atol=0)
-        assert game.n - state.number[_state.UNSATISFIED] == found.n_satisfied
-        rare = state.types[_state.RARE, : state.number[_state.N_RARE]]
+        assert game.n - state.now.unsatisfied == found.n_satisfied
+        rare = state.types[_state.RARE, : state.length[_state.RARE]]
         satisfied = np.ones(play.width * n_bins, dtype=np.int64)
         satisfied[rare] = state.types[_state.SATISFIED, rare]
         known = satisfied.reshape(n_bins, -1)[:, : play.n_scales][counts > 0]
         assert (known == found.satisfied[counts > 0]).all()
         used = np.flatnonzero(state.types[_state.COUNT])
-        assert sorted(state.types[_state.USED, : state.number[_state.N_USED]]) == used.tolist()
+        assert sorted(state.types[_state.USED, : state.length[_state.USED]]) == used.tolist()
         assert found.payoff >= payoff - 1e-9
         payoff = found.payoff
 
@@ -210,7 +210,7 @@ def test_seeds_restarts_and_executors():
         seed=3,
         restarts=8,
     )
-    assert len({run.counts.tobytes() for run in found}) > 1 or not COMPILED
+    assert len({counts.tobytes() for counts, _, _ in found}) > 1 or not COMPILED
     assert game.best_response(seed=None).certified
 
 
@@ -272,16 +272,16 @@ def test_bounds_on_the_factors_of_a_move():
     near = 1 / 30 / 345.05  # two bins away e^-690.1, which is none
     game = NoiseGame(histogram_of([0] * 5, 30), 1.0, [near, near * 1.001, 0.5, 0.05])
     play = Play(game, [0] * 5, [0] * 5)
-    assert play.state.number[_state.EMPTY] == 28
+    assert play.state.now.empty == 28
     _state.consider(play.setup, play.state, 0, 1, 1)
-    assert math.isinf(play.state.factor[_state.HIGH])
+    assert math.isinf(play.state.now.high)
     wide = Play(game, [0] * 5, [0, 0, 0, 3, 2])
-    assert wide.state.number[_state.EMPTY] == 0
+    assert wide.state.now.empty == 0
     _state.consider(wide.setup, wide.state, 2, 0, 1)
-    assert wide.state.factor[_state.LOW] == 0.0
+    assert wide.state.now.low == 0.0
     assert 1e-9 < (wide.state.bins[_state.RELEASED] + wide.state.bins[_state.CHANGE])[29] < 1e-6
     _state.consider(wide.setup, wide.state, 0, 2, 1)
-    assert 0.5 < wide.state.factor[_state.LOW] < 1.0 < wide.state.factor[_state.HIGH] < 3.0
+    assert 0.5 < wide.state.now.low < 1.0 < wide.state.now.high < 3.0
 
 
 @pytest.mark.compiled

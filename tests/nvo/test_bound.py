@@ -18,8 +18,8 @@ from tests import naive_profiles as naive
 from equinoise.nvo.bound import cuts
 from equinoise.nvo.bound.lower import lower_bound
 from equinoise.nvo.bound.relaxation import Multipliers, Node, dual_bound, left_sides, make_problem
-from equinoise.nvo.ratios import ratio_limits
-from equinoise.nvo.search.local import exhaustive
+from equinoise.nvo.search import exhaustive
+from equinoise.nvo.search.table import ratio_limits
 
 COMPILED = not numba.config.DISABLE_JIT
 SHARED = Path(os.environ.get("EQUINOISE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
@@ -177,7 +177,7 @@ def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
     rng = np.random.default_rng([43, seed])
     masses, counts, epsilon = a_game(int(rng.integers(0, 200)), max_bins=4, max_players=4)
     problem = a_problem(masses, counts, epsilon)
-    shape = problem.kernel.shape
+    shape = problem.masses.shape
     for profile, kl in itertools.islice(certified_profiles(masses, counts, epsilon), 6):
         used = profile[problem.occupied] > 0
         node = Node(used | (rng.random(used.shape) < 0.5), used & (rng.random(used.shape) < 0.5))
@@ -198,22 +198,22 @@ def test_rows_hold_for_every_certified_profile_of_the_node(seed):
     """Forced types sharpen the left sides, and no certified profile that uses them is cut off."""
     masses, counts, epsilon = a_game(seed, max_bins=4, max_players=5)
     problem = a_problem(masses, counts, epsilon)
-    n_bins, _, n_places = problem.kernel.shape
+    n_bins, _, n_places = problem.masses.shape
     bins, places = (grid.ravel() for grid in np.mgrid[:n_bins, :n_places])
-    plain = Node(np.ones(problem.kernel.shape[:2], bool), np.zeros(problem.kernel.shape[:2], bool))
+    plain = Node(np.ones(problem.masses.shape[:2], bool), np.zeros(problem.masses.shape[:2], bool))
     sharper = 0
     for profile, _ in certified_profiles(masses, counts, epsilon):
         own = profile[problem.occupied]
-        mass = np.einsum("kv,kvx->x", own, problem.kernel)
+        mass = np.einsum("kv,kvx->x", own, problem.masses)
         for sign, limit in ((1.0, problem.high), (-1.0, problem.low)):
             signs = np.full(len(bins), sign)
             left = left_sides(problem, Node(own > 0, own > 0), bins, places, signs)
-            value = (left * own[bins]).sum(axis=1) / problem.players[bins]
+            value = (left * own[bins]).sum(axis=1) / problem.records[bins]
             if limit > 0.0:
                 assert (sign * (value - limit * mass[places]) <= 1e-12).all()
             before = left_sides(problem, plain, bins, places, signs)
             assert (sign * (left - before) >= 0.0).all()
-            np.testing.assert_array_equal(before, problem.kernel[bins, :, places])
+            np.testing.assert_array_equal(before, problem.masses[bins, :, places])
             sharper += int((left != before).any())
     assert sharper > 0 or not any(True for _ in certified_profiles(masses, counts, epsilon))
 

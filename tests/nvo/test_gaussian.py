@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equinoise.nvo import Histogram, NoiseGame
-from equinoise.nvo.gaussian import GaussianGame, deltas
-from equinoise.nvo.noise import GaussianNoise
+from equinoise.nvo.gaussian import GaussianGame, GaussianNoise, deltas
 
 
 def plain_mass(n_bins, scale, k):

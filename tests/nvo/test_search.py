@@ -19,13 +19,11 @@ from tests import naive_profiles as naive
 from equinoise._random import stream_key
 from equinoise.nvo.bound.lower import lower_bound
 from equinoise.nvo.kernels import evaluation
-from equinoise.nvo.ratios import ratio_limits
-from equinoise.nvo.search import enumeration, local
+from equinoise.nvo.search import Found, anneal, enumeration, exhaustive, genetic, local
 from equinoise.nvo.search.kernels import anneal as _anneal_kernels
 from equinoise.nvo.search.kernels import enumeration as kernels
 from equinoise.nvo.search.kernels import transfers
-from equinoise.nvo.search.local import Found, anneal, exhaustive, genetic
-from equinoise.nvo.search.table import Table
+from equinoise.nvo.search.table import Table, ratio_limits
 
 COMPILED = not numba.config.DISABLE_JIT
 STEPS = 10_000 if COMPILED else 60
@@ -184,7 +182,7 @@ def test_transfers_are_judged_as_from_scratch(seed, epsilon):
     widest = np.log(1e5 if epsilon < 0.01 else 2.0)
     masses = np.array(naive.kernel(n_bins, np.exp(rng.uniform(np.log(0.003), widest, n_scales))))
     table = Table(masses, rng.integers(0, 5, n_bins) + (np.arange(n_bins) == 0) * 2, epsilon)
-    counts = np.concatenate([rng.multinomial(n, np.full(n_scales, 1 / n_scales)) for n in table.players])
+    counts = np.concatenate([rng.multinomial(n, np.full(n_scales, 1 / n_scales)) for n in table.records])
     game, state = table.game, table.state(counts)
     for _ in range(30):
         move = a_move(rng, state, n_scales)
@@ -249,7 +247,7 @@ def test_excess_is_zero_iff_the_upper_limit_holds(seed):
     table = Table(masses, counts, 1.0)
     n_scales = table.shape[1]
     state = table.state(
-        np.concatenate([rng.multinomial(n, np.full(n_scales, 1 / n_scales)) for n in table.players])
+        np.concatenate([rng.multinomial(n, np.full(n_scales, 1 / n_scales)) for n in table.records])
     )
     for _ in range(20):
         move = a_move(rng, state, n_scales)
@@ -257,8 +255,8 @@ def test_excess_is_zero_iff_the_upper_limit_holds(seed):
         total = transfers.excess(table.game, state, *move)
         after = state.counts.copy()
         transfers._shift(after, *move)
-        used = table.game.kernel[after > 0]
-        ratio = used.max(axis=0) / (table.game.high * (after @ table.game.kernel))
+        used = table.game.masses[after > 0]
+        ratio = used.max(axis=0) / (table.game.high * (after @ table.game.masses))
         assert total == pytest.approx(np.maximum(1 - 1 / ratio, 0).sum(), abs=1e-6)
         transfers.accept(table.game, state, *move)
 
@@ -560,7 +558,7 @@ def test_payoffs_are_those_of_the_definition(seed):
         assert before is None or payoffs[0] >= before
         for options, payoff in zip(herd.options, payoffs, strict=False):
             whole = np.zeros_like(best.counts)
-            for k, v in zip(np.repeat(table.occupied, table.players), options, strict=True):
+            for k, v in zip(np.repeat(table.occupied, table.records), options, strict=True):
                 whole[k, v] += 1
             satisfied = naive.n_satisfied(masses, whole, epsilon)
             kl = naive.divergence(masses, whole)
@@ -622,12 +620,12 @@ BAD_GAMES = [
     ((-MASSES, [2, 1, 0], 1.0), "kernel must be at least 0"),
     (
         (np.zeros_like(MASSES), [0, 1, 1], 1.0),
-        r"kernel must be positive at a player's own bin, .* \(1, 0, 1\)",
+        r"kernel must be positive at a record's own bin, .* \(1, 0, 1\)",
     ),
     ((MASSES, [2, -1, 1], 1.0), "bin_counts must be at least 0, got -1 at index 1"),
     ((MASSES, [2.5, 1, 0], 1.0), "bin_counts must be an array of integers"),
-    ((MASSES, [1, 0, 0], 1.0), "bin_counts must add up to 2 players or more"),
-    ((MASSES, [2**62, 2**62, 0], 1.0), "bin_counts must add up to 2 players or more, below"),
+    ((MASSES, [1, 0, 0], 1.0), "bin_counts must add up to 2 records or more"),
+    ((MASSES, [2**62, 2**62, 0], 1.0), "bin_counts must add up to 2 records or more, below"),
     ((MASSES[:1, :, :1], [2], 1.0), "bin_counts must have at least 2 bins"),
     ((MASSES, [2, 1, 0], 0.0), "epsilon must be a positive number"),
     ((MASSES, [2, 1, 0], -1.0), "epsilon must be a positive number"),

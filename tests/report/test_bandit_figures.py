@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from equinoise.report import bandit_figures, figures
-from equinoise.report.bandit_figures import FrontierPoint
 
 MEANS = np.array([0.9, 0.5, 0.1])
 
@@ -70,16 +69,22 @@ def test_mean_regrets_are_drawn_with_intervals():
     assert figures.regret_means(figures.figure().subplots(), [("flat", flat)]).get_yscale() == "linear"
 
 
-def point(group, label, regret, bias, clear=True):
-    return FrontierPoint(group, label, regret, 0.01 * regret, bias, 0.1 * bias, clear)
+def point(regret, bias, clear=True, regret_stderr=None, stderr=None):
+    return SimpleNamespace(
+        regret=regret,
+        regret_stderr=0.01 * regret if regret_stderr is None else regret_stderr,
+        mean_absolute_bias=bias,
+        stderr=0.1 * bias if stderr is None else stderr,
+        clear=clear,
+    )
 
 
-POINTS = [
-    *(point("private", f"{e:g}", 100.0 / (1 + e), 0.001 * (1 + e), e > 0.5) for e in (0.1, 1.0, 10.0)),
-    point("ucb", "ucb", 30.0, 0.04),
-    point("uniform", "uniform", 102.0, 0.0009, False),
-    *(point(f"other {i}", f"{i}", 95.0 + i, 0.0011 + 0.0001 * i) for i in range(6)),
-]
+POINTS = {
+    **{("private", e): point(100.0 / (1 + e), 0.001 * (1 + e), e > 0.5) for e in (0.1, 1.0, 10.0)},
+    ("ucb", None): point(30.0, 0.04),
+    ("uniform", None): point(102.0, 0.0009, False),
+    **{(f"other {i}", float(i)): point(95.0 + i, 0.0011 + 0.0001 * i) for i in range(6)},
+}
 
 
 def boxes(ax):
@@ -90,15 +95,24 @@ def boxes(ax):
 def test_every_point_of_the_frontier_has_its_label_and_interval():
     ax = figures.figure().subplots()
     assert bandit_figures.frontier(ax, POINTS) is ax
-    assert [text.get_text() for text in ax.texts] == [p.label for p in POINTS]
-    assert [tuple(text.xy) for text in ax.texts] == [(p.regret, p.bias) for p in POINTS]
+    labels = ["0.1", "1", "10", "ucb", "uniform", *map(str, range(6))]
+    assert [text.get_text() for text in ax.texts] == labels
+    assert [tuple(text.xy) for text in ax.texts] == [
+        (p.regret, p.mean_absolute_bias) for p in POINTS.values()
+    ]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     first = ax.containers[0]
     across, upright = (np.array(bars.get_segments()) for bars in first[2])
     np.testing.assert_allclose(across[1, :, 0], [50.0 - 1.96 * 0.5, 50.0 + 1.96 * 0.5])
     np.testing.assert_allclose(upright[1, :, 1], [0.002 - 1.96 * 0.0002, 0.002 + 1.96 * 0.0002])
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == ["private", "ucb", "uniform", *(f"other {i}" for i in range(6)), "hollow: luck alone"]
+    assert names == [
+        "private",
+        "ucb",
+        "uniform",
+        *(f"other {i}" for i in range(6)),
+        "hollow: consistent with zero bias",
+    ]
 
 
 def test_hollow_points_are_those_without_a_clear_bias():
@@ -108,8 +122,8 @@ def test_hollow_points_are_those_without_a_clear_bias():
         if line.get_marker() in bandit_figures.MARKERS:
             kept = hollow if line.get_markerfacecolor() == "white" else full
             kept.update(zip(line.get_xdata(), line.get_ydata(), strict=True))
-    assert hollow == {(p.regret, p.bias) for p in POINTS if not p.clear}
-    assert full == {(p.regret, p.bias) for p in POINTS if p.clear}
+    assert hollow == {(p.regret, p.mean_absolute_bias) for p in POINTS.values() if not p.clear}
+    assert full == {(p.regret, p.mean_absolute_bias) for p in POINTS.values() if p.clear}
 
 
 def test_labels_cover_neither_points_nor_one_another_and_stay_inside():
@@ -123,13 +137,15 @@ def test_labels_cover_neither_points_nor_one_another_and_stay_inside():
             wide = min(box.x1, other.x1) - max(box.x0, other.x0)
             high = min(box.y1, other.y1) - max(box.y0, other.y0)
             assert wide <= 1.0 or high <= 1.0
-    for x, y in ax.transData.transform([(p.regret, p.bias) for p in POINTS]):
+    for x, y in ax.transData.transform([(p.regret, p.mean_absolute_bias) for p in POINTS.values()]):
         assert not any(box.x0 < x < box.x1 and box.y0 < y < box.y1 for box in places)
 
 
 def test_a_long_label_at_the_edge_stays_inside():
     long = "a label that does not fit to the right of its point"
-    ax = bandit_figures.frontier(figures.figure().subplots(), [*POINTS[:3], point("far", long, 400.0, 0.05)])
+    ax = bandit_figures.frontier(
+        figures.figure().subplots(), dict(list(POINTS.items())[:3]) | {(long, None): point(400.0, 0.05)}
+    )
     box, frame = boxes(ax)[-1], ax.get_window_extent()
     assert frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
 
@@ -139,18 +155,18 @@ def test_markers_are_enough_for_all_policies():
 
 
 def test_axes_are_linear_where_values_are_close_or_not_positive():
-    near = [point("one", "1", 20.0, 0.01), point("two", "2", 21.0, 0.04)]
+    near = {("one", 1.0): point(20.0, 0.01), ("two", 2.0): point(21.0, 0.04)}
     ax = bandit_figures.frontier(figures.figure().subplots(), near)
     assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
-    none = [FrontierPoint("one", "1", 0.0, math.nan, 0.0, math.nan, False)] * 2
+    none = dict.fromkeys([("one", 1.0), ("one", 2.0)], point(0.0, 0.0, False, math.nan, math.nan))
     ax = bandit_figures.frontier(figures.figure().subplots(), none)
     assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
     assert figures.png(ax.get_figure()).startswith(b"\x89PNG")
 
 
 def test_an_interval_that_reaches_below_zero_stays_on_a_logarithmic_axis():
-    wide = FrontierPoint("one", "1", 10.0, 20.0, 0.001, 0.01, False)
-    ax = bandit_figures.frontier(figures.figure().subplots(), [wide, point("two", "2", 50.0, 0.1)])
+    wide = {("one", 1.0): point(10.0, 0.001, False, 20.0, 0.01), ("two", 2.0): point(50.0, 0.1)}
+    ax = bandit_figures.frontier(figures.figure().subplots(), wide)
     assert min(ax.get_ylim()) > 0.0 and min(ax.get_xlim()) > 0.0
     assert figures.png(ax.get_figure()).startswith(b"\x89PNG")
 
@@ -172,7 +188,7 @@ def test_p_values_are_drawn_as_a_density_with_their_share_below_the_level():
 
 @pytest.mark.parametrize("draw", [figures.bandit_bias, bandit_figures.frontier])
 def test_nothing_imports_pyplot_for_a_file(draw):
-    argument = [("one", run([0.0]))] if draw is figures.bandit_bias else POINTS[:2]
+    argument = [("one", run([0.0]))] if draw is figures.bandit_bias else POINTS
     drawn = figures.figure()
     draw(drawn.subplots(), argument)
     assert figures.png(drawn).startswith(b"\x89PNG")

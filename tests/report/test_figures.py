@@ -31,10 +31,10 @@ def test_means_intervals_and_bounds_are_drawn():
     one = run(low)
     assert figures.regret_curve(ax, [("one", one), ("two", run(lambda t: 1.0 * t, 2.0))]) is ax
     lines = {line.get_label(): line for line in ax.get_lines()}
-    assert list(lines) == ["one", "one: proven bound", "two", "one a trial, the trivial bound"]
+    assert list(lines) == ["one", "one: proven bound", "two", "trivial bound (1 per trial)"]
     np.testing.assert_allclose(lines["one"].get_ydata(), one.regret.mean(axis=0))
     np.testing.assert_allclose(lines["one: proven bound"].get_ydata(), low(one.trials))
-    np.testing.assert_allclose(lines["one a trial, the trivial bound"].get_ydata(), one.trials)
+    np.testing.assert_allclose(lines["trivial bound (1 per trial)"].get_ydata(), one.trials)
     assert lines["one"].get_marker() == lines["one: proven bound"].get_marker() != lines["two"].get_marker()
     assert len(ax.collections) == 2
     edge = ax.collections[0].get_paths()[0].vertices[:, 1]

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from equinoise.report import figures, html
-from equinoise.report.curves import Curve, curves, legend_below, ticks_at
+from equinoise.report.curves import Curve, curves, legend_below
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.html import page
 
@@ -109,10 +109,18 @@ def test_ids_are_unique_and_everything_that_is_referred_to_is_there(tree):
         for name, value in element["attrs"].items():
             if name in ("aria-labelledby", "aria-describedby"):
                 assert set(value.split()) <= set(ids), value
-            if name == "href":
+            if name == "href" and "/" not in value:
                 assert value.startswith("#") and value[1:] in ids, value
             assert set(re.findall(r"url\(#([^)]*)\)", value or "")) <= set(ids), value
     assert len(tree.all("use")) > 30  # glyphs and markers: the check above has seen some
+
+
+def test_tables_and_figures_link_their_files(tree):
+    links = [e["attrs"]["href"] for e in tree.all("a") if "/" in e["attrs"]["href"]]
+    files = {name for made in ("first", "second", "third") for name in exhibit(made).files()}
+    assert set(links) == files and len(links) == len(files)
+    inside = [e["inside"] for e in tree.all("a") if "/" in e["attrs"]["href"]]
+    assert all("caption" in where or "figcaption" in where for where in inside)
 
 
 def test_a_figure_refers_to_its_own_parts_only(tree):
@@ -134,7 +142,7 @@ def test_every_figure_says_what_it_shows(tree):
         assert by_id[svg["attrs"]["aria-describedby"]]["tag"] == "desc"
         assert by_id[svg["attrs"]["aria-describedby"]]["text"] == "Description plain"
         assert "viewbox" in svg["attrs"] and "width" not in svg["attrs"]
-    assert [e["text"] for e in tree.all("figcaption")] == ["Figure plain"] * 3
+    assert [e["text"] for e in tree.all("figcaption")] == ["Figure plain PNG SVG"] * 3
 
 
 def test_every_table_has_a_caption_and_headings_with_a_scope(tree):
@@ -233,7 +241,7 @@ def test_text_is_escaped_wherever_it_comes_from():
         ("dt", shown),
         ("dd", shown),
     ):
-        assert tree.all(tag)[0]["text"] == text, tag
+        assert tree.all(tag)[0]["text"].removesuffix(" CSV").removesuffix(" PNG SVG") == text, tag
     assert [e["text"] for e in tree.all("th")] == [f"column {shown}", "n", shown]
 
 
@@ -307,11 +315,11 @@ def test_an_exhibit_is_restored_from_its_document_and_files():
         }
     )
     made = exhibit(tables={"one": Table("c", frame)})
-    document = made.document()
+    document, files = made.document(), made.files()
     kept = json.loads(json.dumps(document, allow_nan=False))
     del kept["tables"]["one"]["rows"]
-    again = Exhibit.restored(kept, made.files())
-    assert again.document() == document and again.files() == made.files()
+    again = Exhibit.restored(kept, files)
+    assert again.document() == document and again.files() == files
     assert page("t", [], [again], {}) == page("t", [], [made], {})
     assert document["tables"]["one"]["rows"][1] == [None, None, None, 2, False, 'a "b",\nc', None]
     assert document["tables"]["one"]["rows"][2] == ["c", "inf", None, 3, True, None, None]
@@ -420,8 +428,8 @@ def test_a_short_logarithmic_axis_has_more_than_one_tick():
 
 def test_ticks_stand_where_the_points_are():
     ax = figures.figure().subplots()
-    curves(ax, [Curve("a", [0.5, 8.0], [1.0, 2.0])], horizontal="", vertical="", logarithmic="x")
-    ticks_at(ax, (0.5, 8.0))
+    curve = Curve("a", [0.5, 8.0], [1.0, 2.0])
+    curves(ax, [curve], horizontal="", vertical="", logarithmic="x", ticks=(0.5, 8.0))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0.5", "8"]
     assert not len(ax.get_xticks(minor=True))
 

@@ -22,7 +22,15 @@ __all__ = ["app", "main"]
 
 
 class _Command(typer.core.TyperCommand):
-    """A command whose usage names its arguments as its help does: without braces."""
+    """A command whose help may say what registries hold, and whose usage names arguments without braces."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; a module's ``late_help()`` says what stands for words in braces."""
+        module = sys.modules[getattr(self.callback, "__module__", __name__)]
+        for word, text in getattr(module, "late_help", dict)().items():
+            for parameter in (one for one in self.params if isinstance(one, typer.core.TyperOption)):
+                parameter.help = (parameter.help or "").replace(f"{{{word}}}", text)
+        super().format_help(ctx, formatter)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the parts of the line of usage."""

@@ -1,108 +1,121 @@
-"""``equinoise bandit``: the bias of what a bandit gathers, and its regret, beside the controls."""
+"""``equinoise bandit``: the bias of what a bandit gathers, and its regret, with the controls."""
 
 from __future__ import annotations
 
-import json
-import sys
-import textwrap
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equinoise.cli.common import console, refusing, working
+from equinoise.cli import common
+from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, completing, one_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from equinoise._options import Option
+    from equinoise.bandits import Policy
     from equinoise.experiments.commands.bandit import Comparison
 
 __all__ = ["command"]
 
-_OPTIONS = {
-    "n_replicates": "--replicates",
-    "n_checkpoints": "--checkpoints",
-    **{
-        name: f"--{name}"
-        for name in (
-            *("policy", "means", "horizon", "epsilon", "replicates", "width", "counter", "reward", "ties"),
-            *("seed", "jobs", "checkpoints", "out"),
-        )
-    },
-}
 _MOST_ARMS = 25  # rows of the table of arms
 
 
+def _registry(_: object = None) -> Mapping[str, Policy]:
+    from equinoise.bandits.policies.registry import POLICIES
+
+    return POLICIES
+
+
+def _settings(context: typer.Context) -> Iterator[str]:
+    """Yield what ``--option`` may begin with for the policy that was typed."""
+    for name, option in _registry()[context.params["policy"]].options.items():
+        yield from (f"{name}={value}" for value in _values(option) or ("",))
+
+
+def _values(option: Option) -> tuple[str, ...]:
+    return ("yes", "no") if option.kind == "flag" else option.choices
+
+
+def late_help() -> dict[str, str]:
+    """Return what the help says from the registry, by the words in braces that stand for it."""
+    from equinoise.bandits.policies.registry import groups
+
+    lists = [f"{title}: {', '.join(row.name for row in rows)}" for title, rows in groups().items()]
+    words = {"policies": "; ".join(lists), "others": ""}
+    for name, option in {n: o for row in _registry().values() for n, o in row.options.items()}.items():
+        owners = ", ".join(row.name for row in _registry().values() if name in row.options)
+        values = " or ".join(_values(option)) or f"a {option.kind}"
+        words[name] = f"{values}, {option.summary} ({owners})"
+        words["others"] += "" if name in ("width", "counter") else f" {name}={words[name]}."
+    return words
+
+
+def _registered(name: str) -> Any:
+    choices = completing(lambda _: _registry()["private-ucb"].options[name].choices)
+    return typer.Option(help=f"{{{name}}}.", autocompletion=choices)
+
+
 def command(
+    context: typer.Context,
     policy: Annotated[
-        str,
-        typer.Option(
-            help="private-ucb, dp-klucb, dp-se, adap-ucb, lazy-dp-ts; ucb, ucb1, greedy, uniform; or "
-            "a control, width-only or noise-only."
-        ),
+        str, typer.Option(help="What chooses the arms ({policies}).", autocompletion=completing(_registry))
     ] = "private-ucb",
     means: Annotated[
         str, typer.Option(metavar="M,M,...", help="True means of the arms, separated by commas.")
     ] = "1,0.95,0.9,0.85",
-    horizon: Annotated[int, typer.Option(help="Rounds of a replicate.")] = 500,
+    horizon: Annotated[int, typer.Option(help="Rounds per replicate.")] = 500,
     epsilon: Annotated[
-        float | None, typer.Option(help="Privacy of every reward; private policies and controls need it.")
+        float | None, typer.Option(help="Privacy of every reward; 0.1 by default where the policy needs one.")
     ] = None,
-    replicates: Annotated[int, typer.Option(help="Independent repetitions, for the intervals.")] = 1000,
-    width: Annotated[
-        str, typer.Option(help="Of private-ucb: counter (the tail of its own noise) or published.")
-    ] = "counter",
-    counter: Annotated[str, typer.Option(help="Of private-ucb: binary or hybrid.")] = "binary",
-    reward: Annotated[str, typer.Option(help="bernoulli or gaussian.")] = "bernoulli",
+    replicates: Replicates = 1000,
+    width: Annotated[str, _registered("width")] = "counter",
+    counter: Annotated[str, _registered("counter")] = "binary",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Another option of the policy; may be repeated.{others}",
+            autocompletion=completing(_settings),
+        ),
+    ] = None,
+    reward: Annotated[str, one_of("bernoulli", "gaussian")] = "bernoulli",
     ties: Annotated[
-        str | None, typer.Option(help="first (lowest arm) or random; by default as the policy has it.")
+        str | None, one_of("first", "random", more=" arm among equals; by default as the policy has it")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bits.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a processor.")] = None,
-    checkpoints: Annotated[int, typer.Option(help="Numbers of rounds that go into regret.csv.")] = 50,
-    out: Annotated[
-        Path, typer.Option(help="Folder for frames, figures and run.json, which are replaced.")
-    ] = Path("equinoise-bandit"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print run.json in place of the tables.")] = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    checkpoints: Checkpoints = 50,
+    out: Out = Path("equinoise-bandit"),
+    as_json: AsJson = False,
 ) -> None:
-    """Show how biased the means are that a bandit gathers, and what a smaller bias costs in regret.
+    """Measure the bias of a bandit's data, and its regret.
 
-    The policy meets the same luck as plain UCB and uniform play and, with an epsilon, as private UCB without
-    its noise (width-only) and without its width (noise-only).
+    The policy faces the same random draws as plain UCB and uniform play and, with an epsilon, as private UCB
+    without its noise (width-only) and without its width (noise-only). Writes bias.csv, regret.csv, three
+    figures and run.json into --out.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from equinoise import _checks, _files
+    from equinoise import _files
     from equinoise.experiments.commands import bandit
+    from equinoise.experiments.commands.common import files
 
-    with refusing(_OPTIONS):
-        folder = _files.writable_folder("out", out)
-        threads = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
-        parameters = bandit.Parameters(
-            policy=policy,
-            means=_means(means),
-            horizon=horizon,
-            epsilon=epsilon,
-            replicates=replicates,
-            width=width,
-            counter=counter,
-            reward=reward,
-            ties=ties,
-            seed=seed,
-            checkpoints=checkpoints,
-        )
-    with ExitStack() as stack:
-        pool = None if threads is None else stack.enter_context(ThreadPoolExecutor(threads))
-        made = bandit.compare(parameters, executor=pool, progress=True)
+    words = {"n_replicates": "--replicates", "n_checkpoints": "--checkpoints"}
+    with common.refusing(common.options(context, **words)):
+        folder, threads = common.folder_and_threads(out, jobs)
+        changed = {"means": _means(means), "options": bandit.parsed(policy, option or ())}
+        parameters = common.taken(context, bandit.Parameters, **changed)
+    with common.pool(threads) as executor:
+        made = bandit.compare(parameters, executor=executor, progress=True)
     if not as_json:
         _show(made)  # before the figures, which take longer than a small comparison
-    with working("drawing"):
-        files = made.files()
-    written = _files.write_all(folder, files)
+    document = made.document()
+    with common.working("drawing"):
+        content = files(made.exhibit(), document)
+    written = _files.write_all(folder, content)
     if as_json:
-        json.dump(made.document(), sys.stdout, indent=2)
-        print()
+        common.print_json(document)
     else:
         print(f"Wrote {', '.join(str(path) for path in written)}")
 
@@ -115,86 +128,52 @@ def _means(text: str) -> tuple[float, ...]:
 
 
 def _show(made: Comparison) -> None:
-    screen = console()
-    parameters = made.parameters
-    budget = "" if parameters.epsilon is None else f", epsilon {parameters.epsilon:g}"
-    print(
-        f"{parameters.policy}{budget}: {len(parameters.means):,} arms, {parameters.horizon:,} rounds, "
-        f"{parameters.replicates:,} replicates, seed {parameters.seed}"
-    )
-    sign = "±" if screen.encoding.lower().startswith("utf") else "+-"
+    screen = common.console()
+    sign = common.plus_minus(screen)
+    print(made.title)
     screen.print(_runs(made, sign))
     screen.print(_arms(made, sign))
-    if len(parameters.means) > _MOST_ARMS:
+    if len(made.parameters.means) > _MOST_ARMS:
         print(f"The first {_MOST_ARMS} arms; all of them are in bias.csv.")
-    if parameters.replicates > 1:
+    if made.parameters.replicates > 1:
         print(f"After {sign}: half of a 95% interval over the replicates.")
-    for sentence in made.sentences():
-        print(_wrapped(sentence, min(screen.width, 100)))
-
-
-def _wrapped(sentence: str, width: int) -> str:
-    return textwrap.fill(sentence, width, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+    for sentence in made.sentences:
+        common.paragraph(screen, sentence, "- ")
 
 
 def _runs(made: Comparison, sign: str) -> Table:
-    """Return a table with one line a run."""
-    table = _table(
-        "\nrun", "mean absolute\nbias", "luck\nalone", "largest\nbias", "arms with\n0 inside", "\nregret"
-    )
-    for name, row in made.summaries().items():
+    """Return a table with one line per run."""
+    heads = ("mean absolute\nbias", "chance\nalone", "largest\nbias", "arms with\n0 inside", "\nregret")
+    table = common.table("\nrun", *heads)
+    for name, row in made.summaries.items():
         table.add_row(
             name,
-            _cell(row.mean_absolute_bias, row.stderr, sign, "z.4f"),
-            _number(row.luck, "z.4f"),
+            _cell(row.mean_absolute_bias, row.stderr, sign),
+            "" if row.luck != row.luck else f"{row.luck:z.4f}",
             f"{row.largest_bias:z.4f}",
-            "" if row.arms_at_zero is None else f"{row.arms_at_zero:,} of {len(made.means):,}",
+            "" if row.arms_at_zero is None else f"{row.arms_at_zero:,} of {len(made.parameters.means):,}",
             _cell(row.regret, row.regret_stderr, sign, ",.1f"),
         )
     return table
 
 
 def _arms(made: Comparison, sign: str) -> Table:
-    """Return a table with one line an arm: the policy, and the two that are always beside it."""
-    shown = [name for name in made.runs if name not in ("width-only", "noise-only")]
-    shown = list(dict.fromkeys([made.parameters.policy, *shown]))
-    bounded = made.bound is not None
+    """Return a table with one line per arm: the policy, plain UCB and uniform play."""
+    shown = list(dict.fromkeys((made.parameters.policy, "ucb", "uniform")))
     heads = [f"bias,\n{name}" for name in shown]
-    if bounded:
-        heads.insert(1, "its\nbound")
-    table = _table("\narm", "\nmean", *heads)
+    bound = [] if made.bound is None else ["its\nbound"]
+    table = common.table("\narm", "\nmean", heads[0], *bound, *heads[1:])
     for row in made.arms()[:_MOST_ARMS]:
-        cells = [_estimate(row[name], sign) for name in shown]
-        if bounded:
-            cells.insert(1, f"{row['bound']:.4f}")
-        table.add_row(f"{row['arm']:,}", f"{row['mean']:g}", *cells)
+        first, *others = (_cell(row[name]["bias"], row[name]["stderr"], sign) for name in shown)
+        own = [f"{row['bound']:.4f}"] if bound else []
+        table.add_row(f"{row['arm']:,}", f"{row['mean']:g}", first, *own, *others)
     return table
 
 
-def _table(*headings: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for i, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=True)
-    return table
-
-
-def _estimate(entry: dict[str, Any], sign: str) -> str:
-    if entry["bias"] is None:
-        return "never pulled"
-    return _cell(entry["bias"], entry["stderr"], sign, "z.4f")
-
-
-def _cell(value: float, stderr: float | None, sign: str, digits: str) -> str:
+def _cell(value: float | None, stderr: float | None, sign: str, digits: str = "z.4f") -> str:
     """Return a figure with half of its 95% interval, where there is one."""
     from equinoise._results import Z95
 
-    if stderr is None or stderr != stderr:
-        return format(value, digits)
-    return f"{value:{digits}} {sign} {Z95 * stderr:{digits}}"
-
-
-def _number(value: float, digits: str) -> str:
-    return "" if value != value else format(value, digits)
+    if value is None:
+        return "never pulled"
+    return common.estimate(value, None if stderr is None else Z95 * stderr, digits, sign)

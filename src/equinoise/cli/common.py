@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import re
 import sys
@@ -30,6 +31,7 @@ __all__ = [
     "console",
     "estimate",
     "folder_and_threads",
+    "one_of",
     "options",
     "paragraph",
     "plus_minus",
@@ -38,6 +40,7 @@ __all__ = [
     "refusing",
     "say",
     "table",
+    "taken",
     "working",
 ]
 
@@ -59,22 +62,15 @@ class WrongUse(Exception):
 
 
 def options(context: typer.Context, **others: str) -> dict[str, str]:
-    """Return what the user typed for each argument of a command, by its name in Python: see `refusing`.
+    """Return what the user typed for each argument, by its name in Python here, and by `others` below."""
+    own = context.command.params
+    return {str(p.name): p.opts[0] if p.param_type_name == "option" else str(p.metavar) for p in own} | others
 
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command, whose parameters are all named.
-    **others : str
-        Names that arguments have further below: ``horizon="--trials"``.
-    """
-    own = {
-        str(parameter.name): parameter.opts[0]
-        if parameter.param_type_name == "option"
-        else str(parameter.metavar)
-        for parameter in context.command.params
-    }
-    return own | others
+
+def taken(context: typer.Context, parameters: Any, **changed: Any) -> Any:
+    """Make a dataclass of parameters from the options of the same names; `changed` are given otherwise."""
+    names = [field.name for field in dataclasses.fields(parameters) if field.name not in changed]
+    return parameters(**{name: context.params[name] for name in names}, **changed)
 
 
 @contextlib.contextmanager
@@ -82,11 +78,6 @@ def refusing(options: Mapping[str, str]) -> Iterator[None]:
     """Turn refusals of checks into :class:`WrongUse`, and the arguments that they name into options.
 
     Only checks belong into the block: there, a ValueError is the user's mistake and not ours.
-
-    Parameters
-    ----------
-    options : mapping of str to str
-        Name of an argument in Python, and what the user typed: ``{"horizon": "--trials"}``.
     """
     try:
         yield
@@ -125,22 +116,23 @@ def pool(threads: int | None) -> Iterator[Executor | None]:
 
 
 def completing(names: Callable[[typer.Context], Iterable[str]]) -> Callable[..., list[str]]:
-    """Return a shell completion (``autocompletion=``) by names that are looked up only when it is asked.
-
-    Parameters
-    ----------
-    names : callable
-        From the context, which has what was typed so far in ``params``, to names. What it raises completes
-        to nothing: a file that cannot be read, say.
-    """
+    """Return a shell completion by names, which are looked up when it is asked; what fails has none."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         found: list[str] = []
         with contextlib.suppress(Exception):
-            found.extend(name for name in names(ctx) if name.startswith(incomplete))
+            words = [*ctx.parent.args, "?"] if ctx.parent else []  # or what was typed before is not parsed
+            typed: Any = ctx.command.make_context("", words, resilient_parsing=True)
+            found.extend(name for name in names(typed) if name.startswith(incomplete))
         return found
 
     return complete
+
+
+def one_of(*names: str, more: str = "") -> Any:
+    """Return an option that takes one of some names, and completes to them."""
+    said = f"{', '.join(names[:-1])} or {names[-1]}{more}."
+    return typer.Option(help=said, autocompletion=completing(lambda _: names))
 
 
 def say(line: str) -> None:
@@ -164,14 +156,8 @@ def print_json(document: Any) -> None:
 
 def paragraph(screen: Console, text: str, mark: str = "") -> None:
     """Print a text in lines that fit the screen, indented behind a mark such as ``"1. "``."""
-    print(
-        textwrap.fill(
-            mark + text,
-            min(screen.width, _TEXT_WIDTH),
-            subsequent_indent=" " * len(mark),
-            break_on_hyphens=False,
-        )
-    )
+    width, indent = min(screen.width, _TEXT_WIDTH), " " * len(mark)
+    print(textwrap.fill(mark + text, width, subsequent_indent=indent, break_on_hyphens=False))
 
 
 def table(*headings: str, left: int = 1, narrow: bool = False) -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equinoise.cli import common, games
-from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, completing
+from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, completing, one_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-
-def _rules(_: typer.Context) -> tuple[str, ...]:
-    from equinoise.efb.tuning import RULES
-
-    return RULES
+_RECALL = ": refuse games whose learner forgets, or split what it forgets"
 
 
 def command(
@@ -35,25 +31,16 @@ def command(
         ),
     ],
     player: Annotated[
-        str,
-        typer.Option(
-            help="Who learns: a number from 0, or a label.", autocompletion=completing(games.players)
-        ),
+        str, typer.Option(help="Who learns: a number or a label.", autocompletion=completing(games.players))
     ] = "0",
     epsilon: Annotated[float, typer.Option(help="Local privacy of each report.")] = 4.0,
     trials: Annotated[int, typer.Option(help="Trials (users) per replicate.")] = 200_000,
     replicates: Replicates = 8,
-    tuning: Annotated[str, typer.Option(help="sharp or paper.", autocompletion=completing(_rules))] = "sharp",
+    tuning: Annotated[str, one_of("sharp", "paper")] = "sharp",
     seed: Seed = 0,
     jobs: Jobs = None,
     checkpoints: Checkpoints = 50,
-    recall: Annotated[
-        str,
-        typer.Option(
-            help="check refuses games whose learner forgets; refine splits what it forgets.",
-            autocompletion=completing(lambda _: ("check", "refine")),
-        ),
-    ] = "check",
+    recall: Annotated[str, one_of("check", "refine", more=_RECALL)] = "check",
     max_histories: Annotated[int | None, typer.Option(help="Give up on a larger game.")] = None,
     out: Out = Path("equinoise-efb"),
     as_json: AsJson = False,
@@ -71,9 +58,7 @@ def command(
     with common.refusing(common.options(context, **words)):
         folder, threads = common.folder_and_threads(out, jobs)
         learner = int(player) if player.isdecimal() else player
-        parameters = efb.Parameters(
-            game, learner, epsilon, trials, replicates, tuning, seed, checkpoints, recall, max_histories
-        )
+        parameters = common.taken(context, efb.Parameters, player=learner)
         with common.working(f"loading {game}"):
             tree, environment = efb.prepare(parameters)
     with common.pool(threads) as executor:
@@ -86,7 +71,7 @@ def command(
 
 
 def _show(made: Comparison, written: list[Path]) -> None:
-    screen, shown = common.console(), made.exhibit()
+    screen, shown = common.console(), made.exhibit
     sign = common.plus_minus(screen)
     print(shown.text[0])
     screen.print(_table(made, sign))
@@ -104,13 +89,10 @@ def _table(made: Comparison, sign: str) -> Table:
         half = None if entry["stderr"] is None else entry["ci_high"] - entry["mean"]
         return common.estimate(entry["mean"], half, ",.0f", sign)
 
-    epsilon = f"epsilon {made.parameters.epsilon:g}"
-    headings = ("\ntrials", f"regret,\n{epsilon}", "its\nbound", "regret,\nno privacy", "its\nbound")
-    table = common.table(*headings, "regret,\nuniform play", left=0)
+    names = {"private": f"epsilon {made.parameters.epsilon:g}", "no privacy": "no privacy"}
+    heads = [head for name in names.values() for head in (f"regret,\n{name}", "its\nbound")]
+    table = common.table("\ntrials", *heads, "regret,\nuniform play", left=0)
     for row in made.rows():
-        private, free = row["private"], row["no privacy"]
-        bounds = [f"{entry['bound']:,.0f}" for entry in (private, free)]
-        table.add_row(
-            f"{row['trials']:,}", cell(private), bounds[0], cell(free), bounds[1], cell(row["uniform"])
-        )
+        cells = [text for name in names for text in (cell(row[name]), f"{row[name]['bound']:,.0f}")]
+        table.add_row(f"{row['trials']:,}", *cells, cell(row["uniform"]))
     return table

@@ -19,7 +19,7 @@ bandit(n) and complete(actions,observations,depth) take any size.
     pip install "equinoise[games]"
 path/to/game.efg is a Gambit file.
 --player N or --player LABEL chooses who learns. The counts above are those of player 0
-(ln S: logarithm of the number of reduced strategies). Where somebody else moves first they
+(ln S: logarithm of the number of reduced strategies). Where another player moves first they
 include a root with a single action.
 """
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Jobs, Out, completing, say
+from equinoise.cli.common import AsJson, Jobs, Out, completing, one_of, say
 from equinoise.cli.nvo_words import reason, show
 
 __all__ = ["command"]
@@ -19,12 +19,6 @@ def _scale_names(_: typer.Context) -> Iterable[str]:
     from equinoise.nvo.scales import NAMES
 
     return NAMES
-
-
-def _searches(_: typer.Context) -> Iterable[str]:
-    from equinoise.experiments.commands.nvo import SEARCHES
-
-    return SEARCHES
 
 
 def _columns(context: typer.Context) -> Iterable[str]:
@@ -48,7 +42,7 @@ def command(
         tuple[float, float] | None,
         typer.Option(
             metavar="LO HI",
-            help="Smallest and largest value that anybody could have. By default the data's own.",
+            help="Smallest and largest possible value, known without the data. By default the data's own.",
         ),
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the sample; by default as many as FILE.")] = None,
@@ -61,10 +55,7 @@ def command(
             autocompletion=completing(_scale_names),
         ),
     ] = "default",
-    search: Annotated[
-        str,
-        typer.Option(help="anneal, best-response or genetic.", autocompletion=completing(_searches)),
-    ] = "anneal",
+    search: Annotated[str, one_of("anneal", "best-response", "genetic")] = "anneal",
     restarts: Annotated[int, typer.Option(help="Searches, of which the best is taken.")] = 1,
     seed: Annotated[
         int | None, typer.Option(help="The same rows again, for tests: such a sample is not private.")
@@ -89,22 +80,7 @@ def command(
 
     with common.refusing(common.options(context, path="FILE", values="--column", n_bins="--bins")):
         folder, threads = common.folder_and_threads(out, jobs)
-        parameters = nvo.Parameters(
-            path=str(file),
-            column=column,
-            epsilon=epsilon,
-            total_epsilon=total_epsilon,
-            bounds=bounds,
-            rows=rows,
-            bins=bins,
-            scales=_scales(scales),
-            search=search,
-            restarts=restarts,
-            seed=seed,
-            drop_missing=drop_missing,
-            sep=sep,
-            decimal=decimal,
-        )
+        parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales))
         with common.working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)
         earlier = _release_in(folder, file)
@@ -143,7 +119,7 @@ def _scales(text: str) -> str | int | tuple[float, ...]:
 
 def _release_in(folder: Path, file: Path) -> list[Path]:
     """Return the files of an earlier release in a folder; FILE must not be one of them."""
-    from equinoise.experiments.commands.release import FILES
+    from equinoise.experiments.commands.nvo import FILES
 
     paths = [folder / name for name in FILES]
     if any(path.exists() and path.samefile(file) for path in paths):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from equinoise.experiments.commands.release import Release
+    from equinoise.experiments.commands.nvo import Release
 
 __all__ = ["reason", "show"]
 
@@ -51,9 +51,8 @@ def show(made: Release, written: list[Path]) -> None:
         _explain(made, screen)
         return
     _compare(made, screen)
-    promise, *limits = made.exhibit().text
-    paragraph(screen, promise)
-    for number, sentence in enumerate(limits, 1):
+    paragraph(screen, made.certificate["promise"])
+    for number, sentence in enumerate(made.certificate["limits"], 1):
         paragraph(screen, sentence, f"{number}. ")
     if made.certificate["composed"]["method"] == "Rényi divergence":
         advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
@@ -145,8 +144,8 @@ def _explain(made: Release, screen: Console) -> None:
     largest = float(game.scales.max()) * (stop - start)
     together = made.parameters.total_epsilon is not None
     advice = [
-        f"a larger scale (the largest is {largest:.3g}; {enough:.3g} satisfies everybody whatever the data, "
-        "and --scales 8 has it)",
+        f"a larger scale (the largest is {largest:.3g}; {enough:.3g} satisfies every record, whatever the "
+        "data, and --scales 8 has it)",
         "fewer bins (--bins)",
         f"a larger {'--total-epsilon' if together else '--epsilon'}",
         *(["fewer rows (--rows)"] if together else []),

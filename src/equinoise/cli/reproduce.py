@@ -3,84 +3,110 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equinoise.cli.common import console, refusing, say
+from equinoise.cli import common
+from equinoise.cli.common import say
 
 if TYPE_CHECKING:
     from equinoise.experiments.plan import Report, Step
 
 __all__ = ["command"]
 
-_OPTIONS = {
-    "which": "PILLAR",
-    "path": "--csv",
-    "values": "--column",
-    **{name: f"--{name}" for name in ("scale", "seed", "jobs", "csv", "column", "target", "out")},
-}
+_COMPILING = "compiling (first use, some minutes in all)"
+_PATIENCE = 0.6  # seconds that threads have to end after Ctrl-C
+_Pillar = typer.Argument(
+    metavar="PILLAR", help="efb, nvo, bias or all.", autocompletion=lambda: ["efb", "nvo", "bias", "all"]
+)
+_Scale = typer.Option(
+    help="quick takes a minute or two, full the papers' sizes.", autocompletion=lambda: ["quick", "full"]
+)
+_Csv = typer.Option(metavar="FILE", help="A CSV file for nvo, in place of built-in columns.")
 
 
 def command(
-    which: Annotated[str, typer.Argument(metavar="PILLAR", help="efb, nvo, bias or all.")] = "all",
-    scale: Annotated[
-        str, typer.Option(help="quick takes a minute or two, full the papers' sizes.")
-    ] = "quick",
+    context: typer.Context,
+    which: Annotated[str, _Pillar] = "all",
+    scale: Annotated[str, _Scale] = "quick",
     out: Annotated[Path, typer.Option(help="Folder for report.html, run.json, tables/ and figures/.")] = Path(
         "equinoise-report"
     ),
     seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a processor.")] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A CSV file for nvo, in place of built-in columns.")
-    ] = None,
+    jobs: common.Jobs = None,
+    csv: Annotated[Path | None, _Csv] = None,
     column: Annotated[str | None, typer.Option(metavar="NAME", help="Its column that is released.")] = None,
     target: Annotated[
         str | None, typer.Option(metavar="NAME", help="Another one, predicted from the first.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print run.json in place of the table.")] = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Do the experiments of the papers again, and write a report.
 
     Every published figure stands beside ours. The report is whole after each experiment, so it can be
-    opened while others run, or after Ctrl-C. At the full scale the same command goes on where it was
-    stopped.
+    opened while others run. After Ctrl-C the same command goes on where it was stopped: what is finished
+    in the folder with the same settings is shown and not done again.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from equinoise import _checks, _files
     from equinoise.experiments import plan
 
-    with refusing(_OPTIONS):
-        folder = _files.writable_folder("out", out)
-        threads = _processors() if jobs is None else _checks.integer("jobs", jobs, minimum=1)
+    with common.refusing(common.options(context, path="--csv", values="--column")):
+        folder, threads = common.folder_and_threads(out, jobs)
         settings = plan.Settings(scale, seed, None if csv is None else str(csv), column, target)
         report = plan.plan(which, settings)
     if csv is not None:
         say("warning: the report shows the data of --csv and the noise scales, which a release keeps secret")
-    try:
-        with ThreadPoolExecutor(threads) as pool, _bars(report.steps) as watch:
-            for done in plan.perform(report, folder, executor=pool, watch=watch):
-                report = done
-    except KeyboardInterrupt:
-        if settings.full:
-            say("finished parts are kept: the same command goes on from them")
-        raise
-    finally:
-        if report.finished:
-            _print(report, folder, as_json=as_json)
+    with _threads(threads or _processors()) as (pool, driver):
+        try:
+            with _bars(report.steps) as watch:
+                steps = plan.perform(report, folder, executor=pool, watch=watch)
+                while done := driver.submit(next, steps, None).result():
+                    report = done
+        except KeyboardInterrupt:
+            if report.finished or settings.full:
+                say("finished parts are kept: the same command goes on from them")
+            raise
+        finally:
+            if report.finished:
+                _print(report, folder, as_json=as_json)
 
 
 def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def _threads(n: int) -> Iterator[tuple[Executor, Executor]]:
+    """Open a pool for work, and a thread that hands it out: this one hears of Ctrl-C whatever they do.
+
+    Threads that do not end soon after it, in the middle of compiling, end with the process.
+    """
+    pools = ThreadPoolExecutor(n), ThreadPoolExecutor(1)
+    try:
+        yield pools
+    finally:
+        closing = [
+            Thread(target=pool.shutdown, args=(True,), kwargs={"cancel_futures": True}) for pool in pools
+        ]
+        for thread in closing:
+            thread.daemon = True
+            thread.start()
+        interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
+        for thread in closing:
+            thread.join(_PATIENCE / 2 if interrupted else None)
+        if any(thread.is_alive() for thread in closing):
+            say("interrupted")
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()
+            os._exit(130)
 
 
 @contextlib.contextmanager
@@ -92,11 +118,14 @@ def _bars(steps: tuple[Step, ...]) -> Iterator[Callable[[Step, float], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+    from equinoise import _jit
+
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(elapsed_when_finished=True))
     with Progress(
         *columns, console=Console(stderr=True), redirect_stdout=False, redirect_stderr=False
     ) as bars:
+        compiling = bars.add_task(_COMPILING, total=None, visible=False)
         whole = bars.add_task("all experiments", total=sum(step.seconds for step in steps))
         lines = {
             step.name: bars.add_task(step.title, total=1.0, visible=False, start=False) for step in steps
@@ -111,26 +140,24 @@ def _bars(steps: tuple[Step, ...]) -> Iterator[Callable[[Step, float], None]]:
             bars.update(line, completed=share, visible=True)
             bars.update(whole, completed=sum(step.seconds * shares[step.name] for step in steps))
 
-        yield watch
+        with _jit.compiling(lambda begun: bars.update(compiling, visible=begun)):
+            yield watch
 
 
 def _print(report: Report, folder: Path, *, as_json: bool) -> None:
     if as_json:
-        json.dump(report.document(), sys.stdout, indent=2)
-        print()
+        common.print_json(report.document())
         return
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("experiment", no_wrap=True)
+    table = common.table("experiment")
     table.add_column("seconds", justify="right", no_wrap=True)
     table.add_column("what came out")
     for done in report.finished:
-        table.add_row(done.step.name, f"{done.seconds:.1f}", escape(done.exhibit.headline))
-    console().print(table)
-    left = len(report.steps) - len(report.finished)
-    if left:
-        print(f"Not done: {left} of {len(report.steps)} experiments. The report holds the others.")
+        seconds = "kept" if done.kept else f"{done.seconds:.1f}"
+        table.add_row(done.exhibit.name, seconds, escape(done.exhibit.headline))
+    common.console().print(table)
+    if not report.complete:
+        n = len(report.steps)
+        print(f"Not done: {len(report.left)} of {n} experiments. The report holds the others.")
     print(f"Wrote {folder / 'report.html'}, and into {folder}: run.json, tables/ and figures/")

@@ -12,15 +12,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from equinoise.nvo.noise import Kernel
+from equinoise import _checks
+from equinoise.nvo.noise import Noise
 
-__all__ = ["Evaluation", "divergence", "evaluate", "released"]
+__all__ = ["Evaluation", "deltas", "divergence", "evaluate", "released", "sticks"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BLOCK = 2**21  # entries of the kernel that are looked at together
+_BLOCK = 2**21  # entries of the noise matrix that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Evaluation:
     Attributes
     ----------
     n_satisfied : int
-        Records whose own epsilon is at most the game's.
+        Records that have what the game asks for: their own epsilon is at most the game's, or their delta.
     realised_epsilon : float
         The largest epsilon of any record, for its removal.
     realised_epsilon_addition : float
@@ -46,7 +47,7 @@ class Evaluation:
     epsilon_addition : float64[K, V]
         Epsilon of one more record of type (k, v); 0 where there is none yet.
     satisfied : bool[K, V]
-        Types that are there and whose epsilon is at most the game's.
+        Types that are there and have what the game asks for.
     """
 
     n_satisfied: int
@@ -60,12 +61,12 @@ class Evaluation:
     satisfied: NDArray[np.bool_]
 
 
-def evaluate(kernel: Kernel, bin_counts: Ints, counts: Ints, epsilon: float) -> Evaluation:
+def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta: float = 0.0) -> Evaluation:
     """Evaluate a profile from scratch.
 
     Parameters
     ----------
-    kernel : Kernel
+    noise : Noise
         Masses M[k, v, x].
     bin_counts : int64[K]
         The histogram, n values in all.
@@ -73,6 +74,8 @@ def evaluate(kernel: Kernel, bin_counts: Ints, counts: Ints, epsilon: float) -> 
         Records of bin k that use scale v.
     epsilon : float
         What every record asks for.
+    delta : float
+        Above 0, a record asks for (epsilon, delta).
 
     Returns
     -------
@@ -85,6 +88,11 @@ def evaluate(kernel: Kernel, bin_counts: Ints, counts: Ints, epsilon: float) -> 
     ``|ln(1 + r[x]) + ln(1 - 1/n)|`` over x; for one more record ``|ln(1 + M/S) - ln(1 + 1/n)|``. Where
     S[x] = 0 there is no such outcome.
 
+    References
+    ----------
+    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+       (anonymous, under review), definitions 3.1 and 3.3, equations 7 and 8.
+
     Examples
     --------
     >>> from equinoise.nvo import Histogram, NoiseGame
@@ -94,13 +102,14 @@ def evaluate(kernel: Kernel, bin_counts: Ints, counts: Ints, epsilon: float) -> 
     (4, 0.4055)
     """
     n = int(bin_counts.sum())
-    total = released(kernel, counts)
-    least, most, odds = _shares(kernel, counts, total)
+    total = released(noise, counts)
+    least, most, odds = _shares(noise, counts, total)
     removal, addition = math.log1p(-1.0 / n), -math.log1p(1.0 / n)
     used = counts > 0
     own = np.where(used, np.maximum(np.log1p(odds) + removal, np.log1p(-least) - removal), 0.0)
     more = np.where(used, np.maximum(np.log1p(most) + addition, -(np.log1p(least) + addition)), 0.0)
-    satisfied = used & (own <= epsilon)
+    met = own <= epsilon if delta == 0.0 else deltas(noise, counts, epsilon)[0] <= delta
+    satisfied = used & met
     n_satisfied = int(counts[satisfied].sum())
     kl = divergence(bin_counts / n, total / n)
     return Evaluation(
@@ -124,29 +133,29 @@ def divergence(p: Floats, q: Floats) -> float:
     return max(0.0, float(np.sum(p[seen] * np.log(p[seen] / q[seen]))))
 
 
-def released(kernel: Kernel, counts: Ints) -> Floats:
+def released(noise: Noise, counts: Ints) -> Floats:
     """Return S = sum over types of counts M, float64[X]."""
     total: Floats = np.zeros(0)
-    for bins in _blocks(kernel, counts):
-        part = np.tensordot(counts[bins].astype(np.float64), kernel.rows(bins), axes=2)
+    for bins in _blocks(noise, counts):
+        part = np.tensordot(counts[bins].astype(np.float64), noise.rows(bins), axes=2)
         total = total + part if total.size else part
     return total
 
 
-def _blocks(kernel: Kernel, counts: Ints) -> list[Ints]:
+def _blocks(noise: Noise, counts: Ints) -> list[Ints]:
     """Return the bins with records, in parts none of which has more noise than fits into a block."""
-    step = max(1, _BLOCK // (kernel.n_scales * kernel.n_bins))
+    step = max(1, _BLOCK // (noise.n_scales * noise.n_bins))
     there = np.flatnonzero(counts.any(axis=1))
     return [there[i : i + step] for i in range(0, len(there), step)]
 
 
-def _shares(kernel: Kernel, counts: Ints, total: Floats) -> tuple[Floats, Floats, Floats]:
+def _shares(noise: Noise, counts: Ints, total: Floats) -> tuple[Floats, Floats, Floats]:
     """Return least and largest M/S over x, and largest M/(S - M): float64[K, V], 0 for types not there."""
     least, most, odds = np.zeros((3, *counts.shape))
     possible = np.flatnonzero(total > 0.0)
-    for bins in _blocks(kernel, counts):
+    for bins in _blocks(noise, counts):
         row, v = np.nonzero(counts[bins])
-        k, share = bins[row], kernel.rows(bins)[row, v]
+        k, share = bins[row], noise.rows(bins)[row, v]
         share = share[:, possible] if len(possible) < len(total) else share
         share /= total[possible]
         least[k, v] = share.min(axis=1)
@@ -156,14 +165,68 @@ def _shares(kernel: Kernel, counts: Ints, total: Floats) -> tuple[Floats, Floats
         # a record that gives more than half of S[x]: S - M would lose digits, so the others are added up
         for i in np.flatnonzero((counts[k, v] == 1) & (most[k, v] > 0.5)):
             at = possible[share[i] > 0.5]
-            odds[k[i], v[i]] = max(_odds(kernel, counts, int(k[i]), int(v[i]), int(x)) for x in at)
+            odds[k[i], v[i]] = max(_odds(noise, counts, int(k[i]), int(v[i]), int(x)) for x in at)
     return least, most, odds
 
 
-def _odds(kernel: Kernel, counts: Ints, k: int, v: int, x: int) -> float:
+def _odds(noise: Noise, counts: Ints, k: int, v: int, x: int) -> float:
     """Return the mass of one record of type (k, v) at x over that of all the others."""
-    column = kernel.column(x)
+    column = noise.column(x)
     rest = counts.copy()
     rest[k, v] -= 1
     others = float(np.sum(rest * column))
     return float(column[k, v]) / others if others > 0.0 else math.inf
+
+
+def deltas(noise: Noise, counts: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
+    """Return delta of every type of record at an epsilon, for its removal and for the addition of one more.
+
+    Parameters
+    ----------
+    noise : Noise
+        Of any family.
+    counts : int64[K, V]
+        A profile of at least two records.
+    epsilon : float
+        Not negative.
+
+    Returns
+    -------
+    (float64[K, V], float64[K, V])
+        The larger of sum of (P - e^eps Q)+ and sum of (Q - e^eps P)+ over the bins, P with the record and Q
+        without it; 0 for the removal where there is none to remove.
+
+    References
+    ----------
+    .. [1] Balle, Wang (2018), *Improving the Gaussian Mechanism for Differential Privacy: Analytical
+       Calibration and Optimal Denoising*, ICML, theorem 5.
+
+    Examples
+    --------
+    >>> from equinoise.nvo.gaussian import GaussianNoise
+    >>> removal, _ = deltas(GaussianNoise(5, np.array([0.3])), [[3], [0], [1], [0], [0]], 0.5)
+    >>> removal[:, 0].round(4)
+    array([0.    , 0.    , 0.0265, 0.    , 0.    ])
+    """
+    level = _checks.number("epsilon", epsilon, 0.0)
+    shape = (noise.n_bins, noise.n_scales)
+    given: Ints = _checks.array("counts", counts, np.int64, shape, low=0)
+    n = int(given.sum())
+    if n < 2:
+        raise ValueError(f"counts must be of at least 2 records, got {n}")
+    total = released(noise, given)
+    removal, addition = np.zeros(shape), np.zeros(shape)
+    for b in range(noise.n_bins):
+        mass = noise.rows(np.array([b]))[0]
+        removal[b] = np.where(given[b] > 0, sticks(total, mass, n, -1, level), 0.0)
+        addition[b] = sticks(total, mass, n, 1, level)
+    return removal, addition
+
+
+def sticks(total: Floats, mass: Floats, n: int, sign: int, epsilon: float) -> Floats:
+    """Return hockey-stick divergences, both ways, of S/n and (S + sign M)/(n + sign): [..., X] to [...]."""
+    p = total / n
+    q = np.maximum(total + sign * mass, 0.0) / (n + sign)
+    factor = math.exp(min(epsilon, 700.0))
+    ways = [np.maximum(p - factor * q, 0.0).sum(axis=-1), np.maximum(q - factor * p, 0.0).sum(axis=-1)]
+    return np.asarray(np.maximum(*ways))

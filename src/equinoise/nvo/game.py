@@ -14,17 +14,225 @@ from equinoise import _checks
 from equinoise.nvo import evaluation
 from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import LaplaceNoise, masses
+from equinoise.nvo.noise import LaplaceNoise, Noise, masses
 from equinoise.nvo.profile import Profile
-from equinoise.nvo.ratios import checked_counts
+from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.scales import chosen_scales, sufficient_scale, uniform_scale
 from equinoise.nvo.search import dynamics
+from equinoise.nvo.search.table import Found, checked_counts
 
-__all__ = ["NoiseGame"]
+__all__ = ["Game", "LimitedGame", "NoiseGame"]
+
+
+class Game:
+    """What games of all families of noise share: records, scales, noise, and profiles with their evaluation.
+
+    A family's class sets `histogram`, `epsilon` and `scales`, and has `noise`. A record is satisfied by
+    epsilon where `delta` is 0, else by (epsilon, delta).
+    """
+
+    histogram: Any
+    epsilon: float
+    scales: Any
+    delta: float = 0.0
+
+    @property
+    def noise(self) -> Noise:
+        """The noise matrix."""
+        raise NotImplementedError
+
+    def _begin(self, kind: type) -> float:
+        """Check the histogram and epsilon, which is kept and returned."""
+        if not isinstance(self.histogram, kind):
+            raise TypeError(f"histogram must be a {kind.__name__}, got {_checks.shown(self.histogram)}")
+        self._keep("epsilon", _checks.epsilon(self.epsilon, allow_infinite=False))
+        return self.epsilon
+
+    def _keep(self, name: str, value: Any) -> None:
+        """Set a field of a frozen class, once; arrays are sealed."""
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        object.__setattr__(self, name, value)
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.histogram.n)
+
+    def evaluate(self, counts: ArrayLike) -> Evaluation:
+        """Evaluate any profile from the definition.
+
+        Parameters
+        ----------
+        counts : int64[K, V]
+            Records of bin k that use scale v; over v they add up to the histogram.
+
+        Returns
+        -------
+        Evaluation
+        """
+        given = self._counts(counts)
+        return evaluation.evaluate(self.noise, self.histogram.counts, given, self.epsilon, self.delta)
+
+    def _counts(self, counts: ArrayLike) -> NDArray[np.int64]:
+        return checked_counts("counts", counts, self.histogram.counts, len(self.scales))
+
+    def profile(self, counts: ArrayLike, method: str = "given", **found: Any) -> Profile:
+        """Return a profile of this game from its counts, int64[K, V]."""
+        kept = np.array(self._counts(counts))
+        kept.flags.writeable = False
+        game: Any = self
+        return Profile(game, kept, method, **found)
+
+    def uniform(self, v: int = 0, method: str = "uniform") -> Profile:
+        """Return the profile in which all records use scale v."""
+        counts = np.zeros((len(self.histogram.counts), len(self.scales)), dtype=np.int64)
+        counts[:, _checks.integer("v", v, 0, len(self.scales) - 1)] = self.histogram.counts
+        return self.profile(counts, method)
+
+
+class LimitedGame(Game):
+    """A game in which limits at every bin satisfy a record, which is what the compiled searches look at.
+
+    They take the rows of the noise matrix of bins with records, and refuse where these take more than 2 GiB.
+    """
+
+    @cached_property
+    def _searched(self) -> NDArray[np.float64]:
+        return masses(self.noise, np.flatnonzero(self.histogram.counts))
+
+    def _found(self, search: str, found: Found, seed: int | None = None) -> Profile:
+        return self.profile(found.counts, SEARCHES[search].label, seed=seed)
+
+    def anneal(
+        self,
+        seed: int | None = 0,
+        *,
+        start: ArrayLike | None = None,
+        steps: int = 200_000,
+        replicate: int = 0,
+    ) -> Profile:
+        """Search by simulated annealing among certified profiles.
+
+        Parameters
+        ----------
+        seed, start, steps, replicate
+            As for :func:`equinoise.nvo.search.anneal`.
+
+        Returns
+        -------
+        Profile
+            Certified if any profile on the way was.
+
+        Examples
+        --------
+        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+        >>> NoiseGame(histogram, epsilon=1).anneal(steps=1000).certified
+        True
+        """
+        from equinoise.nvo.search.local import anneal
+
+        found = anneal(
+            self._searched,
+            self.histogram.counts,
+            self.epsilon,
+            seed=seed,
+            replicate=replicate,
+            start=start,
+            steps=steps,
+        )
+        return self._found("anneal", found, seed)
+
+    def genetic(
+        self,
+        seed: int | None = 0,
+        *,
+        generations: int = 200,
+        population: int = 500,
+        parents: int = 10,
+        mutation: float = 0.05,
+        kept: int = 5,
+    ) -> Profile:
+        """Search by a genetic algorithm, the paper's approximate enumeration.
+
+        Parameters
+        ----------
+        seed, generations, population, parents, mutation, kept
+            As for :func:`equinoise.nvo.search.genetic`.
+
+        Returns
+        -------
+        Profile
+            The best of the last generation; certified only if it happens to be.
+
+        References
+        ----------
+        .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+           (anonymous, under review), appendix B.
+
+        Examples
+        --------
+        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+        >>> NoiseGame(histogram, epsilon=1).genetic(generations=3).method
+        'genetic search'
+        """
+        from equinoise.nvo.search.enumeration import genetic
+
+        found = genetic(
+            self._searched,
+            self.histogram.counts,
+            self.epsilon,
+            seed=seed,
+            generations=generations,
+            population=population,
+            parents=parents,
+            mutation=mutation,
+            kept=kept,
+        )
+        return self._found("genetic", found, seed)
+
+    def exhaustive(self) -> Profile:
+        """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`.
+
+        Examples
+        --------
+        >>> histogram = Histogram.from_values([0, 1, 1, 2], n_bins=5, bounds=(0, 2))
+        >>> game = NoiseGame(histogram, 1.0, scales=[0.5, 0.1])
+        >>> game.lower_bound() <= game.exhaustive().kl
+        True
+        """
+        from equinoise.nvo.search.enumeration import exhaustive
+
+        return self._found("exhaustive", exhaustive(self._searched, self.histogram.counts, self.epsilon))
+
+    def lower_bound(self, *, nodes: int = 32, enough: float = np.inf) -> float:
+        """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
+
+        Parameters
+        ----------
+        nodes, enough
+            As for :func:`equinoise.nvo.bound.lower_bound`.
+
+        Returns
+        -------
+        float
+            In nats, never negative.
+
+        Examples
+        --------
+        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+        >>> game = NoiseGame(histogram, epsilon=1)
+        >>> 0.0 <= game.lower_bound(nodes=1) <= game.best_response().kl
+        True
+        """
+        from equinoise.nvo.bound.lower import lower_bound
+
+        counts = self.histogram.counts
+        return lower_bound(self._searched, counts, self.epsilon, nodes=nodes, enough=enough)
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseGame:
+class NoiseGame(LimitedGame):
     """Every record of a histogram chooses a noise scale; all share one payoff.
 
     Parameters
@@ -38,22 +246,18 @@ class NoiseGame:
         has 0.001 times it as well, an int asks for so many geometric steps, and an array gives the scales
         themselves, in normalised units.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-
     Notes
     -----
     A record of bin k with scale v gives bin x the mass M[k, v, x], proportional to exp(-|x_k - x|/b_v) and
     adding up to one over the K bins. A draw from the release is bin x with probability S[x]/n, S the sum
     over all records. The payoff is the number of records whose removal changes every probability by a factor
-    of at most e^epsilon, plus 1 - KL/ln K, KL the divergence of the release from the histogram.
+    of at most e^epsilon, plus 1 - KL/ln K, KL the divergence of the release from the histogram. All depends
+    only on how many records of a bin use a scale.
 
     References
     ----------
-    Section 4 of the paper, in counts: S, and so everything else, depends only on how many records of a bin
-    use a scale.
+    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+       (anonymous, under review), section 4, equations 7 and 8.
 
     Examples
     --------
@@ -69,70 +273,22 @@ class NoiseGame:
     scales: Any = "default"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.histogram, Histogram):
-            raise TypeError(f"histogram must be a Histogram, got {_checks.shown(self.histogram)}")
-        epsilon = _checks.epsilon(self.epsilon, allow_infinite=False)
+        epsilon = self._begin(Histogram)
         enough = sufficient_scale(self.n, self.histogram.n_bins, epsilon)
-        scales = chosen_scales(self.scales, self.histogram.sensitivity, epsilon, enough)
-        scales.flags.writeable = False
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "scales", scales)
+        self._keep("scales", chosen_scales(self.scales, self.histogram.sensitivity, epsilon, enough))
 
     def __repr__(self) -> str:
         return f"NoiseGame({self.histogram!r}, epsilon={self.epsilon:g}, {len(self.scales)} scales)"
 
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.histogram.n
-
     @cached_property
     def noise(self) -> LaplaceNoise:
-        """The kernel's masses in O(K V) memory."""
+        """The noise matrix in O(K V) memory."""
         return LaplaceNoise.of(self.histogram.n_bins, self.scales)
 
     @cached_property
     def kernel(self) -> NDArray[np.float64]:
-        """Mass M[k, v, x] of noise of scale v added to bin k, at bin x: float64[K, V, K], built on first use.
-
-        Raises
-        ------
-        ValueError
-            When it would take more than 2 GiB.
-        """
+        """The noise matrix M[k, v, x], float64[K, V, K], built on first use; refused above 2 GiB."""
         return masses(self.noise, np.arange(self.histogram.n_bins))
-
-    @cached_property
-    def _searched(self) -> NDArray[np.float64]:
-        """The kernel's rows of the bins with records, which is all that a search looks at."""
-        return masses(self.noise, np.flatnonzero(self.histogram.counts))
-
-    def evaluate(self, counts: ArrayLike) -> Evaluation:
-        """Evaluate any profile from the definition.
-
-        Parameters
-        ----------
-        counts : int64[K, V]
-            Records of bin k that use scale v; over v they add up to the histogram.
-
-        Returns
-        -------
-        Evaluation
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `counts` do not fit the histogram.
-        """
-        bin_counts = self.histogram.counts
-        given = checked_counts("counts", counts, bin_counts, len(self.scales))
-        return evaluation.evaluate(self.noise, bin_counts, given, self.epsilon)
-
-    def profile(self, counts: ArrayLike, method: str = "given", **found: Any) -> Profile:
-        """Return a profile of this game from its counts, int64[K, V]."""
-        kept = np.array(checked_counts("counts", counts, self.histogram.counts, len(self.scales)))
-        kept.flags.writeable = False
-        return Profile(self, kept, method, **found)
 
     def best_response(
         self,
@@ -168,17 +324,17 @@ class NoiseGame:
         Profile
             From which no record alone gains more than 1e-12 by another scale.
 
-        Raises
-        ------
-        TypeError, ValueError
-            When an argument is of the wrong kind or out of range.
-
         Notes
         -----
         The payoff is a potential, so the dynamics end. The order of turns is drawn once. Up to 65,535 records
         each take their own turn. Of more, records of one bin and scale take turns in groups, whose order is
         drawn for every round; of a group so many move together that the first and the last of them would
         choose the same. Either way the end is where no single record wants to move.
+
+        References
+        ----------
+        .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+           (anonymous, under review), Algorithm 1.
 
         Examples
         --------
@@ -200,84 +356,12 @@ class NoiseGame:
             executor=executor,
             progress=progress,
         )
+        label = SEARCHES["best-response"].label
         profiles = (
-            self.profile(run.counts, "best response", seed=seed, rounds=run.rounds, converged=run.converged)
-            for run in found
+            self.profile(counts, label, seed=seed, rounds=rounds, converged=converged)
+            for counts, rounds, converged in found
         )
         return max(profiles, key=lambda profile: profile.payoff)
-
-    def anneal(self, seed: int | None = 0, **options: Any) -> Profile:
-        """Search by simulated annealing among certified profiles.
-
-        Parameters
-        ----------
-        seed : int or None
-            None takes randomness from the operating system.
-        **options
-            ``start``, ``steps`` and ``replicate`` of :func:`equinoise.nvo.search.anneal`.
-
-        Returns
-        -------
-        Profile
-            Certified if any profile on the way was.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
-        """
-        from equinoise.nvo.search.local import anneal
-
-        found = anneal(self._searched, self.histogram.counts, self.epsilon, seed=seed, **options)
-        return self.profile(found.counts, "annealing", seed=seed)
-
-    def genetic(self, seed: int | None = 0, **options: Any) -> Profile:
-        """Search by a genetic algorithm, the paper's approximate enumeration.
-
-        Parameters
-        ----------
-        seed : int or None
-            None takes randomness from the operating system.
-        **options
-            ``generations``, ``population``, ``parents``, ``mutation`` and ``kept`` of
-            :func:`equinoise.nvo.search.genetic`.
-
-        Returns
-        -------
-        Profile
-            The best of the last generation; certified only if it happens to be.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
-        """
-        from equinoise.nvo.search.local import genetic
-
-        found = genetic(self._searched, self.histogram.counts, self.epsilon, seed=seed, **options)
-        return self.profile(found.counts, "genetic search", seed=seed)
-
-    def lower_bound(self, **options: Any) -> float:
-        """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
-
-        Parameters
-        ----------
-        **options
-            ``nodes`` and ``enough`` of :func:`equinoise.nvo.bound.lower_bound`.
-
-        Returns
-        -------
-        float
-            In nats, never negative.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When an argument is of the wrong kind or out of range, or the kernel would take more than 2 GiB.
-        """
-        from equinoise.nvo.bound.lower import lower_bound
-
-        return lower_bound(self._searched, self.histogram.counts, self.epsilon, **options)
 
     def laplace(self, rule: str = "paper") -> Profile:
         """Return a profile in which all records use one scale: the Laplace mechanism.
@@ -295,11 +379,17 @@ class NoiseGame:
         Profile
             Of a game that has this scale only.
 
-        Raises
-        ------
-        TypeError, ValueError
-            When `rule` is none of the three.
+        References
+        ----------
+        .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+           (anonymous, under review), definition 3.2 ("paper") and theorem 4.1 ("amplified").
+
+        Examples
+        --------
+        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+        >>> game = NoiseGame(histogram, epsilon=1)
+        >>> [game.laplace(rule).certified for rule in ("paper", "amplified", "smallest")]
+        [True, True, True]
         """
         scale = uniform_scale(self.histogram, self.epsilon, rule)
-        game = NoiseGame(self.histogram, self.epsilon, np.array([scale]))
-        return game.profile(self.histogram.counts[:, None], f"Laplace, {rule}")
+        return NoiseGame(self.histogram, self.epsilon, np.array([scale])).uniform(0, f"Laplace, {rule}")

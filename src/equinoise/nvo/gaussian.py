@@ -1,7 +1,7 @@
 """Gaussian noise and (epsilon, delta): delta of every record, exactly, on the bins.
 
-With delta a record may show for sure with a small probability. That says something only where delta is far
-below 1/n: handing out one whole record of n, without any noise, is (0, 1/n)-private.
+With delta a record may be revealed outright with a small probability. That says something only where delta is
+far below 1/n: handing out one whole record of n, without any noise, is (0, 1/n)-private.
 """
 
 from __future__ import annotations
@@ -10,85 +10,79 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise.nvo.evaluation import divergence, released
+from equinoise.nvo.evaluation import deltas, sticks
+from equinoise.nvo.game import Game
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import GaussianNoise, Kernel
-from equinoise.nvo.ratios import checked_counts
+from equinoise.nvo.profile import Profile
+from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.scales import MULTIPLES, positive
 from equinoise.nvo.search.descent import anneal
 from equinoise.nvo.search.dynamics import all_largest
 
-__all__ = ["GaussianGame", "GaussianProfile", "deltas"]
+__all__ = ["GaussianGame", "GaussianNoise", "GaussianProfile", "deltas"]
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
+_SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-
-def deltas(kernel: Kernel, counts: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
-    """Return delta of every type of record at an epsilon, for its removal and for the addition of one more.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Of any noise.
-    counts : int64[K, V]
-        A profile of at least two records.
-    epsilon : float
-        Not negative.
-
-    Returns
-    -------
-    (float64[K, V], float64[K, V])
-        The larger of sum of (P - e^eps Q)+ and sum of (Q - e^eps P)+ over the bins, P with the record and Q
-        without it; 0 for the removal where there is none to remove.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-
-    Examples
-    --------
-    >>> from equinoise.nvo.noise import GaussianNoise
-    >>> noise = GaussianNoise(5, np.array([0.3]))
-    >>> removal, _ = deltas(noise, [[3], [0], [1], [0], [0]], 0.5)
-    >>> removal[:, 0].round(4)
-    array([0.    , 0.    , 0.0265, 0.    , 0.    ])
-    """
-    level = _checks.number("epsilon", epsilon, 0.0)
-    shape = (kernel.n_bins, kernel.n_scales)
-    given: Ints = _checks.array("counts", counts, np.int64, shape, low=0)
-    n = int(given.sum())
-    if n < 2:
-        raise ValueError(f"counts must be of at least 2 records, got {n}")
-    total = released(kernel, given)
-    removal, addition = np.zeros(shape), np.zeros(shape)
-    for b in range(kernel.n_bins):
-        mass = kernel.rows(np.array([b]))[0]
-        removal[b] = np.where(given[b] > 0, _sticks(total, mass, n, -1, level), 0.0)
-        addition[b] = _sticks(total, mass, n, 1, level)
-    return removal, addition
-
-
-def _sticks(total: Any, mass: Floats, n: int, sign: int, epsilon: float) -> Floats:
-    """Return hockey-stick divergences, both ways, of S/n and (S + sign M)/(n + sign): [..., X] to [...]."""
-    p = total / n
-    q = np.maximum(total + sign * mass, 0.0) / (n + sign)
-    factor = math.exp(min(epsilon, 700.0))
-    ways = [np.maximum(p - factor * q, 0.0).sum(axis=-1), np.maximum(q - factor * p, 0.0).sum(axis=-1)]
-    return np.asarray(np.maximum(*ways))
+GaussianProfile = Profile
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianGame:
+class GaussianNoise:
+    """Gaussian noise on equal bins; noise that would leave the range is not added.
+
+    The mass M[k, v, x] is proportional to exp(-(x_k - x)^2/(2 s_v^2)) and adds up to one over x.
+
+    Attributes
+    ----------
+    n_bins : int
+    scales : float64[V]
+        Standard deviations before noise that would leave the range is left out, normalised.
+
+    Examples
+    --------
+    >>> GaussianNoise(3, np.array([0.5])).rows(np.array([0])).round(3)
+    array([[[0.452, 0.362, 0.186]]])
+    """
+
+    n_bins: int
+    scales: Floats
+
+    @property
+    def n_scales(self) -> int:
+        """Number of scales, V."""
+        return len(self.scales)
+
+    def rows(self, bins: Ints) -> Floats:
+        """Return M of the given bins int64[B], float64[B, V, K]."""
+        distance = np.abs(bins[:, None] - np.arange(self.n_bins)) / self.n_bins
+        exponent = -0.5 * (distance[:, None, :] / self.scales[:, None]) ** 2
+        mass = np.where(exponent > _SMALLEST, np.exp(np.maximum(exponent, _SMALLEST)), 0.0)
+        return np.asarray(mass / mass.sum(axis=2, keepdims=True))
+
+    def column(self, x: int) -> Floats:
+        """Return M[:, :, x], float64[K, V]."""
+        bins = np.arange(self.n_bins)
+        return np.concatenate([self.rows(bins[k : k + 1])[:, :, x] for k in range(self.n_bins)])
+
+    @staticmethod
+    def tail(share: float) -> float:
+        """Return below how many scales the noise stays, on one side, with a probability of share >= 1/2."""
+        return NormalDist().inv_cdf(share)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianGame(Game):
     """The game with Gaussian noise, in which a record is satisfied by (epsilon, delta).
 
     Parameters
@@ -101,10 +95,10 @@ class GaussianGame:
     scales : "default" or float64[V]
         Standard deviations, normalised; by default those of the Laplace game's default scales.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
+    References
+    ----------
+    .. [1] Balle, Wang (2018), *Improving the Gaussian Mechanism for Differential Privacy: Analytical
+       Calibration and Optimal Denoising*, ICML, theorem 5: delta from the privacy loss, exactly.
 
     Examples
     --------
@@ -120,98 +114,41 @@ class GaussianGame:
     scales: Any = "default"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.histogram, Histogram):
-            raise TypeError(f"histogram must be a Histogram, got {_checks.shown(self.histogram)}")
-        epsilon = _checks.epsilon(self.epsilon, allow_infinite=False)
+        epsilon = self._begin(Histogram)
         delta = _checks.number("delta", self.delta, 0.0, 1.0, open_low=True)
-        n = self.histogram.n
-        if delta >= 1.0 / n:
+        if delta >= 1.0 / self.n:
             raise ValueError(
-                f"delta must be far below 1/n = {1 / n:.3g}, got {delta:g}: to hand out one whole record is "
-                "(0, 1/n)-private"
+                f"delta must be far below 1/n = {1 / self.n:.3g}, got {delta:g}: to hand out one whole "
+                "record is (0, 1/n)-private"
             )
-        if delta > _FAR_BELOW / n:
+        if delta > _FAR_BELOW / self.n:
             warnings.warn(
-                f"delta {delta:g} is not far below 1/n = {1 / n:.3g}: a record may show for sure nearly as "
-                "often as if one were handed out whole",
+                f"delta {delta:g} is not far below 1/n = {1 / self.n:.3g}: a record may be revealed outright "
+                "nearly as often as if one were handed out whole",
                 stacklevel=3,
             )
-        unit = math.sqrt(2.0) * self.histogram.sensitivity / epsilon
-        scales = np.array(MULTIPLES["default"]) * unit
-        if not isinstance(self.scales, str):
-            scales = positive("scales", self.scales)
-        else:
+        if isinstance(self.scales, str):
             _checks.choice("scales", self.scales, ("default",))
-        object.__setattr__(self, "scales", scales)
+            unit = math.sqrt(2.0) * self.histogram.sensitivity / epsilon
+            self._keep("scales", np.array(MULTIPLES["default"]) * unit)
+        else:
+            self._keep("scales", positive("scales", self.scales))
 
     @cached_property
     def noise(self) -> GaussianNoise:
         """Where masses come from."""
         return GaussianNoise(self.histogram.n_bins, self.scales)
 
-    def profile(self, counts: ArrayLike, rounds: int = 0) -> GaussianProfile:
-        """Return a profile of this game from its counts, int64[K, V]."""
-        given = checked_counts("counts", counts, self.histogram.counts, len(self.scales))
-        return GaussianProfile(self, given, rounds)
-
-    def solve(self, seed: int | None = 0) -> GaussianProfile:
+    def solve(self, seed: int | None = 0) -> Profile:
         """Search by annealing from everybody at the largest scale, and never leave what satisfies all."""
         bins = np.flatnonzero(self.histogram.counts)
         masses = self.noise.rows(bins)
         start = all_largest(self.histogram.counts[bins], self.scales)
-        n = self.histogram.n
 
-        def fine(counts: Ints, total: Floats) -> bool:
-            return bool((_sticks(total, masses[counts > 0], n, -1, self.epsilon) <= self.delta).all())
+        def satisfied(counts: Ints, total: Floats) -> bool:
+            return bool((sticks(total, masses[counts > 0], self.n, -1, self.epsilon) <= self.delta).all())
 
-        found, rounds = anneal(masses, start, self.histogram.pmf, fine, seed=seed)
+        found, rounds = anneal(masses, start, self.histogram.pmf, satisfied, seed=seed)
         counts = np.zeros((self.histogram.n_bins, len(self.scales)), dtype=np.int64)
         counts[bins] = found
-        return self.profile(counts, rounds)
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianProfile:
-    """What every record chose, judged by (epsilon, delta).
-
-    Attributes
-    ----------
-    game : GaussianGame
-    counts : int64[K, V]
-    rounds : int
-        Of the search.
-    """
-
-    game: GaussianGame
-    counts: Ints
-    rounds: int = 0
-
-    @cached_property
-    def delta_of(self) -> tuple[Floats, Floats]:
-        """Delta of every type at the game's epsilon, for removal and for addition, float64[K, V] each."""
-        return deltas(self.game.noise, self.counts, self.game.epsilon)
-
-    @property
-    def realised_delta(self) -> float:
-        """The largest delta of any record, for its removal."""
-        return float(self.delta_of[0].max())
-
-    @property
-    def n_satisfied(self) -> int:
-        """Number of records whose delta is at most the game's."""
-        return int(self.counts[self.delta_of[0] <= self.game.delta].sum())
-
-    @property
-    def certified(self) -> bool:
-        """Whether every record is satisfied."""
-        return self.n_satisfied == self.game.histogram.n
-
-    @cached_property
-    def pmf(self) -> Floats:
-        """Probability that a bin is released, float64[K]."""
-        return released(self.game.noise, self.counts) / self.game.histogram.n
-
-    @property
-    def kl(self) -> float:
-        """Kullback-Leibler divergence of what is released from the histogram, in nats."""
-        return divergence(self.game.histogram.pmf, self.pmf)
+        return self.profile(counts, SEARCHES["anneal"].label, seed=seed, rounds=rounds)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise.nvo.noise import LaplaceNoise
 
 __all__ = ["MAX_BINS", "Histogram"]
 
@@ -67,6 +68,11 @@ class Histogram:
         return f"Histogram(n={self.n}, n_bins={self.n_bins}, range={self.range})"
 
     @property
+    def columns(self) -> tuple[Histogram, ...]:
+        """The histogram itself: there is one column."""
+        return (self,)
+
+    @property
     def n(self) -> int:
         """Number of values."""
         return len(self.bin_of)
@@ -112,11 +118,6 @@ class Histogram:
         -------
         Histogram
 
-        Raises
-        ------
-        TypeError, ValueError
-            When an argument is of the wrong kind or out of range, before any work.
-
         Notes
         -----
         With ``m = (high - low)/range_epsilon * |ln(2 - 2p)|`` the range is ``[low - m, high + m]``. A value
@@ -135,7 +136,7 @@ class Histogram:
         k = _checks.integer("n_bins", n_bins, 2, MAX_BINS)
         p = _checks.number("percentile", percentile, 0.5, 1.0, open_low=True, open_high=True)
         reference = _checks.number("range_epsilon", range_epsilon, 0.0, open_low=True)
-        margin = abs(math.log(2.0 - 2.0 * p)) / reference  # in units of high - low
+        margin = LaplaceNoise.tail(p) / reference  # in units of high - low
         low, high = _limits(given) if bounds is None else _bounds(bounds, given)
         span = high - low
         length = span * (1.0 + 2.0 * margin)

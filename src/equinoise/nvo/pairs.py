@@ -14,21 +14,71 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo.evaluation import Evaluation, evaluate
+from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import ProductNoise
-from equinoise.nvo.profile import Judged
-from equinoise.nvo.ratios import checked_counts
-from equinoise.nvo.release.draw import sample
+from equinoise.nvo.noise import LaplaceNoise
+from equinoise.nvo.profile import Profile
 from equinoise.nvo.scales import MULTIPLES, positive
-from equinoise.nvo.search.local import anneal
 
-__all__ = ["PairGame", "PairHistogram", "PairProfile"]
+__all__ = ["PairGame", "PairHistogram", "PairProfile", "ProductNoise"]
 
 _LARGEST = 2**27  # masses of all occupied cells: 1 GiB
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+PairProfile = Profile
+
+
+@dataclass(frozen=True, eq=False)
+class ProductNoise:
+    """Noise on each of two axes by itself; cell k1 K2 + k2 is bin k1 of the first and k2 of the second.
+
+    The mass M[k1 k2, v, x1 x2] is the product of those on the axes, M1[k1, v, x1] M2[k2, v, x2].
+
+    Attributes
+    ----------
+    first, second : float64[K1, V, K1], float64[K2, V, K2]
+        Noise on each axis; scale v of a record is scale v of both.
+
+    Examples
+    --------
+    >>> ProductNoise.of((2, 2), (np.array([0.5]), np.array([0.1]))).rows(np.array([0])).round(3)
+    array([[[0.726, 0.005, 0.267, 0.002]]])
+    """
+
+    first: Floats
+    second: Floats
+
+    @classmethod
+    def of(cls, n_bins: tuple[int, int], scales: tuple[Floats, Floats]) -> ProductNoise:
+        """Return truncated Laplace noise with scales float64[V] on each axis, normalised."""
+        return cls(*(LaplaceNoise.of(k, b).rows(np.arange(k)) for k, b in zip(n_bins, scales, strict=True)))
+
+    @property
+    def n_bins(self) -> int:
+        """Number of cells, K1 K2."""
+        return len(self.first) * len(self.second)
+
+    @property
+    def n_scales(self) -> int:
+        """Number of scales, V."""
+        return int(self.first.shape[1])
+
+    def rows(self, bins: Ints) -> Floats:
+        """Return M of the given cells int64[B], float64[B, V, K1 K2]."""
+        x, y = self.first[bins // len(self.second)], self.second[bins % len(self.second)]
+        return np.asarray((x[:, :, :, None] * y[:, :, None, :]).reshape(len(bins), self.n_scales, -1))
+
+    def column(self, x: int) -> Floats:
+        """Return M[:, :, x], float64[K1 K2, V]."""
+        a, b = self.first[:, :, x // len(self.second)], self.second[:, :, x % len(self.second)]
+        return np.asarray((a[:, None] * b).reshape(-1, self.n_scales))
+
+    @staticmethod
+    def tail(share: float) -> float:
+        """Return below how many scales the noise stays on one side of an axis, see :class:`LaplaceNoise`."""
+        return LaplaceNoise.tail(share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +91,20 @@ class PairHistogram:
         Of each column, with K1 and K2 bins.
     counts : int64[K1 K2]
         Records in each cell; cell k1 K2 + k2 is bin k1 of the first column and k2 of the second.
+    bin_of : int64[n]
+        Cell of each record, in the order they were given.
+
+    Examples
+    --------
+    >>> histogram = PairHistogram.from_values([1, 2, 3], [5, 5, 9], 4, bounds=((0, 4), (0, 10)))
+    >>> histogram.bin_of, histogram.to_units(histogram.bin_of)
+    (array([ 5,  9, 10]), (array([0, 4, 4]), array([1, 1, 9])))
     """
 
     first: Histogram
     second: Histogram
     counts: Ints
+    bin_of: Ints
 
     @classmethod
     def from_values(
@@ -55,7 +114,8 @@ class PairHistogram:
         n_bins: int | tuple[int, int] = 41,
         *,
         bounds: tuple[tuple[float, float] | None, tuple[float, float] | None] = (None, None),
-        **options: Any,
+        percentile: float = 0.9,
+        range_epsilon: float = 1.0,
     ) -> PairHistogram:
         """Count pairs of values over cells.
 
@@ -67,29 +127,31 @@ class PairHistogram:
             Bins of each column.
         bounds : pair of (float, float) or None
             Of each column, as :meth:`Histogram.from_values` takes them.
-        **options
-            Passed on to :meth:`Histogram.from_values`.
+        percentile, range_epsilon
+            As for :meth:`Histogram.from_values`.
 
         Returns
         -------
         PairHistogram
-
-        Raises
-        ------
-        TypeError, ValueError
-            When an argument is of the wrong kind or out of range, or the columns differ in length.
         """
         bins = n_bins if isinstance(n_bins, tuple) else (n_bins, n_bins)
         x, y = (
-            Histogram.from_values(values, k, bounds=limits, **options)
+            Histogram.from_values(
+                values, k, bounds=limits, percentile=percentile, range_epsilon=range_epsilon
+            )
             for values, k, limits in zip((first, second), bins, bounds, strict=True)
         )
         if x.n != y.n:
             raise ValueError(f"second must have a value for each of the {x.n} in first, got {y.n}")
         cells = x.bin_of * y.n_bins + y.bin_of
         counts = np.bincount(cells, minlength=x.n_bins * y.n_bins)
-        counts.flags.writeable = False
-        return cls(x, y, counts)
+        cells.flags.writeable = counts.flags.writeable = False
+        return cls(x, y, counts, cells)
+
+    @property
+    def columns(self) -> tuple[Histogram, ...]:
+        """The histogram of each column."""
+        return self.first, self.second
 
     @property
     def n(self) -> int:
@@ -97,9 +159,20 @@ class PairHistogram:
         return self.first.n
 
     @property
+    def n_bins(self) -> int:
+        """Number of cells, K1 K2."""
+        return len(self.counts)
+
+    @property
     def pmf(self) -> Floats:
         """Share of the records in each cell, float64[K1 K2]."""
         return np.asarray(self.counts / self.n)
+
+    @property
+    def midpoints(self) -> Floats:
+        """Of each cell in both columns, normalised, float64[2, K1 K2]."""
+        cells = self.split(np.arange(self.n_bins))
+        return np.stack([part.midpoints[bins] for part, bins in zip(self.columns, cells, strict=True)])
 
     def split(self, cells: ArrayLike) -> tuple[Ints, Ints]:
         """Return the bins of each column that cells stand for."""
@@ -113,7 +186,7 @@ class PairHistogram:
 
 
 @dataclass(frozen=True, eq=False)
-class PairGame:
+class PairGame(LimitedGame):
     """The game on a grid: every record chooses one scale for both of its values.
 
     Parameters
@@ -123,11 +196,6 @@ class PairGame:
         What every record asks for, for both values together: positive and finite.
     multiples : "default", "paper" or float64[V]
         Scales, in sensitivity/epsilon of each column.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, or the grid is too large.
 
     Examples
     --------
@@ -144,75 +212,25 @@ class PairGame:
     multiples: Any = "default"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.histogram, PairHistogram):
-            raise TypeError(f"histogram must be a PairHistogram, got {_checks.shown(self.histogram)}")
-        _checks.epsilon(self.epsilon, allow_infinite=False)
+        self._begin(PairHistogram)
         if isinstance(self.multiples, str):
             chosen = np.array(MULTIPLES[_checks.choice("multiples", self.multiples, MULTIPLES)])
         else:
             chosen = positive("multiples", self.multiples)
-        cells = int((self.histogram.counts > 0).sum())
-        if cells * len(chosen) * len(self.histogram.counts) > _LARGEST:
+        cells, of = int((self.histogram.counts > 0).sum()), self.histogram.n_bins
+        if cells * len(chosen) * of > _LARGEST:
             raise ValueError(
-                f"histogram must be on a coarser grid, got {cells:,} cells with records of "
-                f"{len(self.histogram.counts):,}: their noise would take more than 1 GiB"
+                f"histogram must be on a coarser grid, got {cells:,} cells with records of {of:,}: their "
+                "noise would take more than 1 GiB"
             )
-        object.__setattr__(self, "multiples", chosen)
+        self._keep("multiples", chosen)
+        self._keep("scales", chosen)
 
     @cached_property
     def noise(self) -> ProductNoise:
         """Where masses come from."""
-        parts = self.histogram.first, self.histogram.second
+        parts = self.histogram.columns
         scales = [self.multiples * part.sensitivity / self.epsilon for part in parts]
         return ProductNoise.of((parts[0].n_bins, parts[1].n_bins), (scales[0], scales[1]))
 
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.histogram.n
-
-    def evaluate(self, counts: ArrayLike) -> Evaluation:
-        """Evaluate a profile int64[K1 K2, V] from the definition."""
-        return evaluate(self.noise, self.histogram.counts, self._checked(counts), self.epsilon)
-
-    def _checked(self, counts: ArrayLike) -> Ints:
-        return checked_counts("counts", counts, self.histogram.counts, len(self.multiples))
-
-    def profile(self, counts: ArrayLike, method: str = "given") -> PairProfile:
-        """Return a profile of this game from its counts, int64[K1 K2, V]."""
-        return PairProfile(self, self._checked(counts), method)
-
-    def uniform(self, v: int = 0) -> PairProfile:
-        """Return the profile in which all records use scale v."""
-        counts = np.zeros((len(self.histogram.counts), len(self.multiples)), dtype=np.int64)
-        counts[:, _checks.integer("v", v, 0, len(self.multiples) - 1)] = self.histogram.counts
-        return self.profile(counts, "uniform")
-
-    def solve(self, seed: int | None = 0, **options: Any) -> PairProfile:
-        """Search by annealing among certified profiles; options of :func:`equinoise.nvo.search.anneal`."""
-        masses = self.noise.rows(np.flatnonzero(self.histogram.counts))
-        found = anneal(masses, self.histogram.counts, self.epsilon, seed=seed, **options)
-        return self.profile(found.counts, "annealing")
-
-
-@dataclass(frozen=True, eq=False)
-class PairProfile(Judged):
-    """What every record chose, with its privacy checked from the definition.
-
-    Attributes
-    ----------
-    game : PairGame
-    counts : int64[K1 K2, V]
-    method : str
-    """
-
-    game: PairGame
-    counts: Ints
-    method: str = "given"
-
-    def sample(
-        self, size: int, seed: int | None = None, *, allow_uncertified: bool = False
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Draw rows, as :func:`equinoise.nvo.release.sample` does, as one array for each column."""
-        first, second = sample(self, size, seed, allow_uncertified=allow_uncertified)
-        return first, second
+    solve = LimitedGame.anneal

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,29 +16,57 @@ if TYPE_CHECKING:
     from equinoise.nvo.evaluation import Evaluation
     from equinoise.nvo.game import NoiseGame
 
-__all__ = ["Game", "Judged", "Profile"]
+__all__ = ["Profile"]
 
 _SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
 
-
-class Game(Protocol):
-    """What judges a profile: a game of n records."""
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        ...
-
-    def evaluate(self, counts: ArrayLike, /) -> Evaluation:
-        """Evaluate a profile from the definition."""
-        ...
+Floats = NDArray[np.float64]
 
 
-class Judged:
-    """Counts of a game's types, and what follows from them by the definition."""
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What every record chose, its privacy and what is left of the data: K bins, V scales, n records.
 
-    game: Game
+    The same for every family of noise. With two columns a bin is a cell of their grid.
+
+    Attributes
+    ----------
+    game : Game
+        With the histogram, epsilon and the scales.
+    counts : int64[K, V]
+        Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
+    method : str
+        How it was found.
+    seed : int or None
+    converged : bool
+        Whether the method ended by its own rule and not by a limit on its rounds.
+    rounds : int
+        Rounds, generations or sweeps that the method took.
+
+    References
+    ----------
+    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+       (anonymous, under review), section 4.2 (payoff) and appendix C.3 (measures of utility).
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([1, 2, 2, 3, 3, 3], n_bins=7, bounds=(0, 5))
+    >>> profile = NoiseGame(histogram, 2.0).best_response()
+    >>> profile.counts.sum(), profile.scale_of.shape, float(profile.pmf.sum().round(12))
+    (np.int64(6), (6,), 1.0)
+    """
+
+    game: NoiseGame  # or another family's, which has the same face but for its searches
     counts: NDArray[np.int64]
+    method: str = "given"
+    seed: int | None = None
+    converged: bool = True
+    rounds: int = 0
+
+    def __repr__(self) -> str:
+        found = f"{self.n_satisfied} of {self.game.n} satisfied"
+        return f"Profile({self.method}, epsilon={self.game.epsilon:g}, {found}, kl={self.kl:.4g})"
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -46,13 +74,13 @@ class Judged:
         return self.game.evaluate(self.counts)
 
     @property
-    def pmf(self) -> NDArray[np.float64]:
+    def pmf(self) -> Floats:
         """Probability that a bin is released, float64[K]."""
         return self.evaluation.pmf
 
     @property
     def n_satisfied(self) -> int:
-        """Number of records whose own epsilon is at most the game's."""
+        """Number of records that have what the game asks for."""
         return self.evaluation.n_satisfied
 
     @property
@@ -70,6 +98,18 @@ class Judged:
         """The same for the addition of one more record of a type that is there already."""
         return self.evaluation.realised_epsilon_addition
 
+    @cached_property
+    def delta_of(self) -> tuple[Floats, Floats]:
+        """Delta of every type at the game's epsilon, for removal and for addition, float64[K, V] each."""
+        from equinoise.nvo.evaluation import deltas
+
+        return deltas(self.game.noise, self.counts, self.game.epsilon)
+
+    @property
+    def realised_delta(self) -> float:
+        """The largest delta of any record at the game's epsilon, for its removal."""
+        return float(self.delta_of[0].max())
+
     @property
     def payoff(self) -> float:
         """n_satisfied + 1 - kl/ln K, which all records share."""
@@ -80,53 +120,13 @@ class Judged:
         """Kullback-Leibler divergence of what is released from the histogram, in nats."""
         return self.evaluation.kl
 
-
-@dataclass(frozen=True, eq=False)
-class Profile(Judged):
-    """What every record chose, its privacy and what is left of the data: K bins, V scales, n records.
-
-    Attributes
-    ----------
-    game : NoiseGame
-        With the histogram, epsilon and the scales.
-    counts : int64[K, V]
-        Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
-    method : str
-        How it was found.
-    seed : int or None
-    converged : bool
-        Whether the method ended by its own rule and not by a limit on its rounds.
-    rounds : int
-        Rounds, generations or sweeps that the method took.
-
-    Examples
-    --------
-    >>> from equinoise.nvo import Histogram, NoiseGame
-    >>> histogram = Histogram.from_values([1, 2, 2, 3, 3, 3], n_bins=7, bounds=(0, 5))
-    >>> profile = NoiseGame(histogram, 2.0).best_response()
-    >>> profile.counts.sum(), profile.scale_of.shape, float(profile.pmf.sum().round(12))
-    (np.int64(6), (6,), 1.0)
-    """
-
-    game: NoiseGame
-    counts: NDArray[np.int64]
-    method: str
-    seed: int | None = None
-    converged: bool = True
-    rounds: int = 0
-
-    def __repr__(self) -> str:
-        found = f"{self.n_satisfied} of {self.game.n} satisfied"
-        return f"Profile({self.method}, epsilon={self.game.epsilon:g}, {found}, kl={self.kl:.4g})"
-
     @cached_property
     def sd_l1(self) -> float:
-        """Difference of the standard deviations of histogram and release, normalised."""
-        x = self.game.histogram.midpoints
-        before, after = (
-            np.sqrt(max(0.0, float(p @ (x - p @ x) ** 2))) for p in (self.game.histogram.pmf, self.pmf)
+        """Difference of the standard deviations before and after, normalised; the sum over columns."""
+        return sum(
+            float(abs(np.subtract(*(_sd(x, p) for p in (self.game.histogram.pmf, self.pmf)))))
+            for x in np.atleast_2d(self.game.histogram.midpoints)
         )
-        return float(abs(before - after))
 
     @cached_property
     def jaccard(self) -> float:
@@ -142,8 +142,8 @@ class Profile(Judged):
         return float(p @ q / np.sqrt((p @ p) * (q @ q)))
 
     @cached_property
-    def scale_of(self) -> NDArray[np.float64]:
-        """Noise scale of each record, float64[n] in input order, normalised.
+    def scale_of(self) -> Floats:
+        """Noise scale of each record, float64[n] in input order, as the game's scales are given.
 
         Among the records of a bin, which are alike, the first take the bin's first scale.
         """
@@ -156,20 +156,22 @@ class Profile(Judged):
         return result
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a bin: bin, midpoint (the data's units), histogram, released, mean_scale."""
+        """Return one row per bin: bin, midpoint (the data's units), histogram, released, mean_scale.
+
+        With two columns there are first and second in place of midpoint.
+        """
         import pandas as pd
 
-        histogram = self.game.histogram
+        bins = np.arange(len(self.counts))
+        units: Any = self.game.histogram.to_units(bins)
+        places = {"first": units[0], "second": units[1]} if isinstance(units, tuple) else {"midpoint": units}
         n = np.maximum(self.counts.sum(axis=1), 1)
-        return pd.DataFrame(
-            {
-                "bin": np.arange(histogram.n_bins),
-                "midpoint": histogram.to_units(np.arange(histogram.n_bins)),
-                "histogram": histogram.pmf,
-                "released": self.pmf,
-                "mean_scale": self.counts @ self.game.scales / n,
-            }
-        )
+        what = {
+            "histogram": self.game.histogram.pmf,
+            "released": self.pmf,
+            "mean_scale": self.counts @ self.game.scales / n,
+        }
+        return pd.DataFrame({"bin": bins, **places, **what})
 
     def summary(self) -> pd.DataFrame:
         """Return one row: method, epsilon, satisfied, realised epsilon, and the measures of utility."""
@@ -181,13 +183,15 @@ class Profile(Judged):
         return pd.DataFrame([row | {name: getattr(self, name) for name in names + measures}])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the histogram and what is released, in the data's units; return the Axes."""
+        """Draw the histogram and what is released, in the data's units (of two columns by cells)."""
         from equinoise.report import release_figures
 
-        histogram = self.game.histogram
-        values = histogram.to_units(np.arange(histogram.n_bins))
+        bins = np.arange(len(self.counts))
+        units = self.game.histogram.to_units(bins)
+        values: Any
+        values, unit = (bins, "cell") if isinstance(units, tuple) else (units, "value")
         return release_figures.distributions(
-            ax, histogram.pmf, [(self.method, self.pmf)], values=values, unit="value"
+            ax, self.game.histogram.pmf, [(self.method, self.pmf)], values=values, unit=unit
         )
 
     def certificate(self) -> dict[str, Any]:
@@ -196,8 +200,12 @@ class Profile(Judged):
 
         return certificate(self)
 
-    def sample(self, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> NDArray[Any]:
-        """Draw from the release, in the data's units; see :func:`equinoise.nvo.release.sample`."""
+    def sample(self, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
+        """Draw rows, in the data's units, per column; see :func:`equinoise.nvo.release.sample`."""
         from equinoise.nvo.release.draw import sample
 
-        return np.asarray(sample(self, size, seed, allow_uncertified=allow_uncertified))
+        return sample(self, size, seed, allow_uncertified=allow_uncertified)
+
+
+def _sd(x: Floats, p: Floats) -> Any:
+    return np.sqrt(max(0.0, float(p @ (x - p @ x) ** 2)))

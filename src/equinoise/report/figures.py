@@ -11,7 +11,7 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from equinoise._results import summarise
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -55,19 +54,7 @@ STYLES = (
 )
 
 
-class _Bounded(Protocol):
-    def bound(self, trials: NDArray[np.int64], /) -> Any: ...
-
-
-class RegretRun(Protocol):
-    """What is drawn of a run: trials int64[C], regret float64[R, C], and a proven bound for any trial."""
-
-    @property
-    def trials(self) -> NDArray[np.int64]: ...
-    @property
-    def regret(self) -> NDArray[np.float64]: ...
-    @property
-    def tuning(self) -> _Bounded: ...
+Series = Sequence[tuple[str, Any]]  # legend entries and runs
 
 
 def figure(width: float = 7.0, height: float = 4.5) -> Figure:
@@ -117,127 +104,66 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
 
 
-def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Axes:
-    """Draw cumulative regret against trials: means, 95% intervals, and each run's proven bound.
+def regret_curve(ax: Axes | None, series: Series) -> Axes:
+    """Draw cumulative regret against trials as :func:`regret_means`, and each run's ``tuning.bound(trials)``.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    series : sequence of (str, run)
-        A legend entry and a run, with ``trials``, ``regret`` and ``tuning.bound(trials)``. In place of
-        bounds that say nothing, one line shows the largest regret that there can be: one a trial.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Both axes logarithmic, so that growth like a power of T is a straight line. Where a mean is not
-        positive, the regret axis is linear. Shaded: normal 95% intervals.
+    In place of bounds above the trivial regret, one line shows that: 1 per trial.
     """
+    ax = _regret(ax, series, bounded=True)
+    finish(ax, "trials (users)", "cumulative regret (losses in [0, 1])", "0.85", below="line")
+    return ax
+
+
+def regret_means(ax: Axes | None, series: Series) -> Axes:
+    """Draw cumulative pseudo-regret of runs (``trials`` int64[C], ``regret`` float64[R, C]) against rounds.
+
+    Shaded are normal 95% intervals of the means. Both axes are logarithmic, so that growth like a power is a
+    straight line; where a mean is not positive, the regret's is linear. Without `ax`, in a new figure.
+    """
+    ax = _regret(ax, series)
+    finish(ax, "rounds", "cumulative pseudo-regret")
+    return ax
+
+
+def _regret(ax: Axes | None, series: Series, *, bounded: bool = False) -> Axes:
     ax = new_axes(ax)
     positive, trivial = True, None
-    for i, (label, run) in enumerate(series):
-        style = STYLES[i % len(STYLES)]
-        estimate = summarise(run.regret)
-        positive &= bool((estimate.mean > 0).all())
-        line(ax, run.trials, estimate.mean, style, label)
-        ax.fill_between(
-            run.trials, estimate.ci_low, estimate.ci_high, color=style.color, alpha=0.2, linewidth=0
-        )
+    for style, (label, run) in zip(repeated(), series, strict=False):
+        mean, _, low, high = summarise(run.regret)
+        positive &= bool((mean > 0).all())
+        line(ax, run.trials, mean, style, label)
+        ax.fill_between(run.trials, low, high, color=style.color, alpha=0.2, linewidth=0)
+        if not bounded:
+            continue
         bound = np.asarray(run.tuning.bound(run.trials), dtype=np.float64)
         if (bound < run.trials).any():
             line(ax, run.trials, bound, style._replace(dashes=(1, 1)), f"{label}: proven bound", proven=True)
         else:
             trivial = run.trials
     if trivial is not None:
-        ax.plot(trivial, trivial, color="0.5", dashes=(1, 1), lw=1.0, label="one a trial, the trivial bound")
+        ax.plot(trivial, trivial, color="0.5", dashes=(1, 1), lw=1.0, label="trivial bound (1 per trial)")
     ax.set_xscale("log")
     ax.set_yscale("log" if positive else "linear")
-    ax.set_xlabel("trials (users)")
-    ax.set_ylabel("cumulative regret (losses in [0, 1])")
-    ax.grid(True, which="major", color="0.85", linewidth=0.6)
-    ax.legend(fontsize="small", frameon=False)
     return ax
 
 
-class MeansRun(Protocol):
-    """What is drawn of a run without a bound: trials int64[C] and regret float64[R, C]."""
+def bandit_bias(ax: Axes | None, series: Series, *, bound: NDArray[np.float64] | None = None) -> Axes:
+    """Draw the bias of every arm's mean reward, with 95% intervals, from the frame ``bias()`` of each run.
 
-    @property
-    def trials(self) -> NDArray[np.int64]: ...
-    @property
-    def regret(self) -> NDArray[np.float64]: ...
-
-
-def regret_means(ax: Axes | None, series: Sequence[tuple[str, MeansRun]]) -> Axes:
-    """Draw cumulative pseudo-regret against rounds: means and 95% intervals.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    series : sequence of (str, run)
-        A legend entry and a run, with ``trials`` and ``regret``.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Both axes logarithmic, or the regret's linear where a mean is not positive.
-    """
-    ax = new_axes(ax)
-    positive = True
-    for style, (label, run) in zip(repeated(), series, strict=False):
-        estimate = summarise(run.regret)
-        positive &= bool((estimate.mean > 0).all())
-        line(ax, run.trials, estimate.mean, style, label)
-        ax.fill_between(
-            run.trials, estimate.ci_low, estimate.ci_high, color=style.color, alpha=0.2, linewidth=0
-        )
-    ax.set_xscale("log")
-    ax.set_yscale("log" if positive else "linear")
-    finish(ax, "rounds", "cumulative pseudo-regret")
-    return ax
-
-
-class BiasRun(Protocol):
-    """What is drawn of a bandit's run: a frame of arm, mean, bias, stderr, ci_low, ci_high, a row an arm."""
-
-    def bias(self) -> pd.DataFrame: ...
-
-
-def bandit_bias(
-    ax: Axes | None,
-    series: Sequence[tuple[str, BiasRun]],
-    *,
-    bound: NDArray[np.float64] | None = None,
-) -> Axes:
-    """Draw the bias of every arm's mean reward, with 95% intervals.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    series : sequence of (str, run)
-        A legend entry and a run with ``bias()``, all on the same arms.
-    bound : float64[K], optional
-        What the absolute bias of each arm is proven to stay within.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        One place an arm, labelled with its true mean where there are few.
+    All runs have the same arms: one place each, labelled with its true mean where there are few. `bound`,
+    float64[K], is what the absolute bias of each arm is proven to stay within. Without `ax`, in a new figure.
     """
     ax = new_axes(ax)
     frames = [(label, run.bias()) for label, run in series]
     means = frames[0][1]["mean"].to_numpy()
-    arms = np.arange(len(means))
+    arms, few = np.arange(len(means)), len(means) <= 25
     step = min(0.7 / len(frames), 0.16)
     for i, (style, (label, frame)) in enumerate(zip(repeated(), frames, strict=False)):
-        bias = frame["bias"].to_numpy()
+        bias, low, high = (frame[name].to_numpy() for name in ("bias", "ci_low", "ci_high"))
         ax.errorbar(
             arms + (i - (len(frames) - 1) / 2) * step,
             bias,
-            [bias - frame["ci_low"].to_numpy(), frame["ci_high"].to_numpy() - bias],
+            [bias - low, high - bias],
             color=style.color,
             fmt=style.marker,
             markersize=3.5,
@@ -251,21 +177,23 @@ def bandit_bias(
         ax.stairs(bound, edges, baseline=None, label="proven bound", **options)
         ax.stairs(-bound, edges, baseline=None, **options)
     ax.axhline(0.0, color="0.3", linewidth=0.8)
-    if len(means) <= 25:
+    if few:
         ax.set_xticks(arms, [f"{mean:.3g}" for mean in means], fontsize="small")
-    finish(ax, "arm, by its true mean" if len(means) <= 25 else "arm", "bias of the arm's mean reward")
+    finish(ax, "arm, by its true mean" if few else "arm", "bias of the arm's mean reward")
     ax.grid(False, axis="x")
     # below the axes: intervals are everywhere within
     ax.legend(fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
     return ax
 
 
-def finish(ax: Axes, horizontal: str, vertical: str) -> None:
+def finish(
+    ax: Axes, horizontal: str, vertical: str, grid: str = "0.9", *, below: bool | Literal["line"] = True
+) -> None:
     """Name the axes, and put a light grid and a legend."""
     ax.set_xlabel(horizontal)
     ax.set_ylabel(vertical)
-    ax.grid(True, which="major", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
+    ax.grid(True, which="major", color=grid, linewidth=0.6)
+    ax.set_axisbelow(below)
     ax.legend(fontsize="small", frameon=False)
 
 
@@ -276,14 +204,7 @@ def repeated(first: int = 0) -> Iterator[_Style]:
 
 
 def line(
-    ax: Axes,
-    x: NDArray[Any],
-    y: NDArray[Any],
-    style: _Style,
-    label: str,
-    *,
-    proven: bool = False,
-    even: bool = False,
+    ax: Axes, x: Any, y: Any, style: _Style, label: str, *, proven: bool = False, even: bool = False
 ) -> None:
     """Draw a curve with about nine markers, evenly on a logarithmic axis, or `even`; hollow for bounds."""
     options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}

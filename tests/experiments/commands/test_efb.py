@@ -83,7 +83,6 @@ def test_one_replicate_and_no_privacy_make_json(made):
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"game": 3}, TypeError, "game must"),
         ({"epsilon": 0}, ValueError, "epsilon must"),
         ({"epsilon": "4"}, TypeError, "epsilon must"),
         ({"trials": 0}, ValueError, "trials must"),
@@ -92,9 +91,17 @@ def test_one_replicate_and_no_privacy_make_json(made):
         ({"checkpoints": 0}, ValueError, "checkpoints must"),
         ({"seed": -1}, ValueError, "seed must"),
         ({"tuning": "best"}, ValueError, "tuning must"),
-        ({"recall": "forget"}, ValueError, "recall must"),
     ],
 )
 def test_wrong_parameters(changes, error, words):
     with pytest.raises(error, match=words):
         Parameters(**{"game": "kuhn_poker"} | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [({"game": 3}, TypeError, "game must"), ({"recall": "forget"}, ValueError, "recall must")],
+)
+def test_wrong_games(changes, error, words):
+    with pytest.raises(error, match=words):
+        prepare(Parameters(**{"game": "kuhn_poker"} | changes))

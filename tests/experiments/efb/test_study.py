@@ -16,15 +16,6 @@ from equinoise.experiments.steps import Settings
 SMALL = Study("kuhn_poker", 3000, 4, (1.0, 8.0), (8.0,), (8.0,), 8.0)
 
 
-def test_the_full_scale_has_the_sizes_of_the_papers():
-    kuhn, leduc, growth = (experiment.full for experiment in EXPERIMENTS)
-    assert (kuhn.trials, kuhn.replicates, leduc.trials) == (1_000_000, 32, 1_000_000)
-    assert max(growth.horizons) == 10_000_000
-    for experiment in EXPERIMENTS[:2]:
-        assert experiment.quick.shown in experiment.quick.sharp
-        assert experiment.full.shown in experiment.full.sharp
-
-
 def shown(settings, progress=lambda share: None):
     return study(EXPERIMENTS[0], SMALL, settings, None, progress)
 

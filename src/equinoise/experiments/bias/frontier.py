@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from equinoise import _checks, bandits
 from equinoise.bandits.policies.registry import policy
-from equinoise.experiments.bias.published import Beside, Reproduction, scaled
+from equinoise.experiments.bias.common import Result, Running, drawn, gather, named, scaled
 from equinoise.experiments.bias.summary import Summary, summarise
-from equinoise.report import bandit_figures, figures
-from equinoise.report.bandit_figures import FrontierPoint
+from equinoise.experiments.registry import Experiment
+from equinoise.report import bandit_figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-__all__ = ["EPSILONS", "MEANS", "Frontier", "frontier", "points"]
-
-MEANS = (0.75, 0.625, 0.5, 0.375, 0.25)
-EPSILONS = (0.1, 0.5, 2.0, 10.0)
+__all__ = ["Frontier", "frontier", "show"]
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier(Reproduction):
+class Frontier(Result):
     """Bias and regret of every policy at every epsilon.
 
     Attributes
     ----------
-    horizon, replicates, seed, seconds
-        See :class:`~equinoise.experiments.bias.published.Reproduction`.
+    horizon, replicates : int
     means : tuple of float
     summaries : dict of (str, float or None) to Summary
         By policy and epsilon; None where the policy takes none.
@@ -44,29 +38,8 @@ class Frontier(Reproduction):
     means: tuple[float, ...]
     summaries: dict[tuple[str, float | None], Summary]
 
-    @property
-    def name(self) -> str:
-        """What its files are called."""
-        return "bias-frontier"
-
-    def parameters(self) -> dict[str, Any]:
-        """Return what the result depends on, but for the seed."""
-        return super().parameters() | {"means": self.means}
-
-    def beside(self) -> list[Beside]:
-        """Return bias and regret of every point; none of them was published."""
-        rows = []
-        for (name, epsilon), made in self.summaries.items():
-            of = name if epsilon is None else f"{name}, ε = {epsilon:g}"
-            clear = "told from none" if made.clear else f"no bias beyond luck, which shows {made.luck:.2g}"
-            bias = (made.mean_absolute_bias, made.stderr, clear)
-            rows.append(Beside(f"mean absolute bias: {of}", None, *bias))
-            price = "the price of that bias"
-            rows.append(Beside(f"regret: {of}", None, made.regret, made.regret_stderr, price))
-        return rows
-
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a point: policy, epsilon, private, bias and regret with their standard errors."""
+        """Return one row per point: policy, epsilon, private, bias and regret with their standard errors."""
         import pandas as pd
 
         rows = [
@@ -77,70 +50,35 @@ class Frontier(Reproduction):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw bias against regret, every point labelled, with 95% intervals; return the Axes."""
-        ax = bandit_figures.frontier(ax, points(self.summaries))
-        ax.set_title(f"{len(self.means)} arms, {self.horizon:,} rounds; labels: epsilon", fontsize="medium")
-        return ax
-
-    def drawings(self) -> Mapping[str, Figure]:
-        """Return the figure."""
-        return {"figure": figures.drawn(self.plot, height=5.5)}
-
-
-def points(summaries: Mapping[tuple[str, float | None], Summary]) -> list[FrontierPoint]:
-    """Return what the figure draws; a point is labelled with its epsilon, or its policy where it has none."""
-    return [
-        FrontierPoint(
-            name,
-            name if epsilon is None else f"{epsilon:g}",
-            made.regret,
-            made.regret_stderr,
-            made.mean_absolute_bias,
-            made.stderr,
-            made.clear,
-        )
-        for (name, epsilon), made in summaries.items()
-    ]
+        return bandit_figures.frontier(ax, self.summaries)
 
 
 def frontier(
     scale: float = 1.0,
     *,
     policies: Sequence[str] = tuple(bandits.POLICIES),
-    epsilons: Sequence[float] = EPSILONS,
-    means: Sequence[float] = MEANS,
+    epsilons: Sequence[float] = (0.1, 0.5, 2.0, 10.0),
+    means: Sequence[float] = (0.75, 0.625, 0.5, 0.375, 0.25),
     horizon: int = 10_000,
     replicates: int = 1000,
-    seed: int = 0,
-    executor: Executor | None = None,
-    progress: bool = False,
+    **running: Unpack[Running],
 ) -> Frontier:
-    """Run every policy at every epsilon on the same arms and the same luck.
+    """Run every policy at every epsilon on the same Bernoulli arms and the same random draws.
 
     Parameters
     ----------
-    scale : float
-        Times the replicates.
+    scale, horizon, replicates, **running
+        As of :func:`~equinoise.experiments.bias.arms.experiment_1`.
     policies : sequence of str
         Of :func:`equinoise.bandits.simulate`; all by default.
     epsilons : sequence of float
         For the policies that take one.
     means : sequence of float
-        True means of Bernoulli arms.
-    horizon, replicates : int
-    seed : int
-    executor : concurrent.futures.Executor, optional
-        Where replicates run; threads of this process by default.
-    progress : bool
-        Show a bar for each run on stderr where that is a terminal.
+        True means of the arms.
 
     Returns
     -------
     Frontier
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
 
     Examples
     --------
@@ -151,21 +89,43 @@ def frontier(
     n = scaled(replicates, scale)
     needs = {name: policy(name).needs_epsilon for name in policies}
     given = tuple(_checks.epsilon(epsilon, "epsilons") for epsilon in epsilons)
-    wanted = [(name, epsilon) for name in policies for epsilon in (given if needs[name] else (None,))]
-    begun = time.perf_counter()
     true = np.array(means, dtype=np.float64)
-    summaries = {}
-    for name, epsilon in wanted:
-        run = bandits.simulate(
-            name,
-            true,
-            horizon=horizon,
-            epsilon=epsilon,
-            n_replicates=n,
-            seed=seed,
-            n_checkpoints=1,
-            executor=executor,
-            progress=progress and (name if epsilon is None else f"{name}, epsilon {epsilon:g}"),
-        )
-        summaries[name, epsilon] = summarise(run)
-    return Frontier(horizon, n, seed, time.perf_counter() - begun, tuple(true.tolist()), summaries)
+    jobs = {
+        (name, epsilon): {"policy": name, "epsilon": epsilon}
+        for name in policies
+        for epsilon in (given if needs[name] else (None,))
+    }
+    same = {"means": true, "horizon": horizon, "n_checkpoints": 1}
+    runs = gather(bandits.simulate, jobs, n, running, **same)
+    return Frontier(horizon, n, tuple(true.tolist()), {case: summarise(run) for case, run in runs.items()})
+
+
+def show(experiment: Experiment, made: Frontier) -> Exhibit:
+    """Show bias against regret, every policy at every epsilon."""
+    plain, even = made.summaries["ucb", None], made.summaries["uniform", None]
+    quiet = {case: one.regret for case, one in made.summaries.items() if not one.clear}
+    least = min(quiet, key=lambda case: quiet[case])
+    frame = made.to_frame()
+    return experiment.exhibit(
+        question="Which policy gathers data with how much bias, and at what regret?",
+        headline=f"The least regret at which the bias is consistent with zero is {quiet[least]:,.0f} "
+        f"({named(*least)}); plain UCB has a bias of {plain.mean_absolute_bias:.3f} at {plain.regret:,.0f}.",
+        text=(
+            f"Arms with means {', '.join(f'{mean:g}' for mean in made.means)}, {made.size}. In "
+            f"{len(frame) - len(quiet)} of {len(frame)} cases the bias of all arms together is inconsistent "
+            "with zero at 5%. The column luck has the bias that the replicates would show by chance alone.",
+            "Why ours differs from what was published: the paper has no such figure. It shows bias alone, "
+            "which a policy that learns nothing has least of.",
+        ),
+        tables={"points": Table("Bias and regret of every policy and epsilon", frame)},
+        figures={
+            "frontier": Picture(
+                "Mean absolute bias against regret, labelled with epsilon, with 95% intervals; hollow "
+                "where the bias is consistent with zero",
+                f"Both axes are logarithmic. From plain UCB, bias {plain.mean_absolute_bias:.2g} at a "
+                f"regret of {plain.regret:,.0f}, the bias falls as the regret rises towards that of uniform "
+                f"play, {even.regret:,.0f}.",
+                drawn(made.plot, 6.0),
+            )
+        },
+    )

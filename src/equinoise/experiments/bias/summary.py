@@ -30,7 +30,7 @@ class Summary(NamedTuple):
     largest_bias : float
         The one with the largest absolute value, with its sign.
     arms_at_zero : int or None
-        Arms whose 95% interval holds zero; None for one replicate, which gives no intervals.
+        Arms whose 95% interval contains zero; None for one replicate, which gives no intervals.
     clear : bool
         Whether all arms together differ from no bias at 5% (chi-squared, arms as independent).
     regret, regret_stderr : float
@@ -52,17 +52,9 @@ def arm_errors(run: BanditRun) -> NDArray[np.float64]:
 
 
 def summarise(run: BanditRun) -> Summary:
-    """Return bias and regret of a run with their standard errors.
+    """Return bias and regret of a run with their standard errors, NaN for those of one replicate.
 
-    Parameters
-    ----------
-    run : BanditRun
-
-    Returns
-    -------
-    Summary
-        With one replicate all but the figures themselves are NaN, and nothing is clear. An arm's bias is
-        over the replicates that pulled it; one that none pulled is left out.
+    An arm's bias is over the replicates that pulled it; one that none pulled is left out.
 
     Notes
     -----
@@ -78,27 +70,23 @@ def summarise(run: BanditRun) -> Summary:
     (0.1875, -0.25, 3.0)
     """
     errors = arm_errors(run)
-    known = ~np.isnan(errors).all(axis=0)
-    errors = errors[:, known]
+    errors = errors[:, ~np.isnan(errors).all(axis=0)]
     counts = (~np.isnan(errors)).sum(axis=0)
     bias = np.nanmean(errors, axis=0)
-    single = np.where(np.isnan(errors), 0.0, np.sign(bias) * errors)
-    regret = _results.summarise(run.regret[:, -1])
-    if len(errors) < 2:
-        stderr = np.full(len(bias), np.nan)
-        total = math.nan
-    else:
+    stderr, total, alone = np.full(len(bias), np.nan), math.nan, len(errors) < 2
+    if not alone:
         with np.errstate(divide="ignore", invalid="ignore"):
-            spread = np.nansum((errors - bias) ** 2, axis=0) / (counts - 1)
-            stderr = np.sqrt(spread / counts)
+            stderr = np.sqrt(np.nansum((errors - bias) ** 2, axis=0) / (counts - 1) / counts)
         # each replicate's share of every arm's mean: the arms of a replicate need not be independent
-        total = float(np.std((single / counts).sum(axis=1), ddof=1) * math.sqrt(len(errors)) / len(bias))
+        shares = np.where(np.isnan(errors), 0.0, np.sign(bias) * errors) / counts
+        total = float(np.std(shares.sum(axis=1), ddof=1) * math.sqrt(len(errors)) / len(bias))
+    regret = _results.summarise(run.regret[:, -1])
     return Summary(
         float(np.abs(bias).mean()),
         total,
         float(math.sqrt(2.0 / math.pi) * stderr.mean()),
         float(bias[np.argmax(np.abs(bias))]),
-        None if len(errors) < 2 else int((np.abs(bias) <= _results.Z95 * stderr).sum()),
+        None if alone else int((np.abs(bias) <= _results.Z95 * stderr).sum()),
         _is_clear(bias, stderr),
         float(regret.mean),
         float(regret.stderr),
@@ -106,7 +94,7 @@ def summarise(run: BanditRun) -> Summary:
 
 
 def _is_clear(bias: NDArray[np.float64], stderr: NDArray[np.float64]) -> bool:
-    """Return whether the arms' biases together are more than luck; an arm that never varies says nothing."""
+    """Return whether the biases of the arms that vary are inconsistent with zero, taken together."""
     from scipy.special import chdtrc
 
     varies = stderr > 0.0

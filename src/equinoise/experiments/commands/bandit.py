@@ -1,171 +1,161 @@
-"""One bandit policy beside plain UCB, uniform play and the controls: bias of every arm, and regret."""
+"""One bandit policy with plain UCB, uniform play and the controls: bias of every arm, and regret."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise import _files, _results, bandits, inference
+from equinoise import _results, bandits, inference
+from equinoise.bandits.policies.registry import policy
+from equinoise.experiments.bias.common import Running, gather
 from equinoise.experiments.bias.summary import Summary, arm_errors, summarise
-from equinoise.experiments.commands import bandit_words
+from equinoise.experiments.commands import bandit_words, common
 from equinoise.experiments.commands.bandit_parameters import Parameters
+from equinoise.experiments.steps import SECTIONS
+from equinoise.report import bandit_figures, figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "Parameters", "compare"]
+__all__ = ["Comparison", "Parameters", "compare", "parsed"]
 
-_EMPTY = math.log(2.0)  # above this epsilon Theorem 1 says less than that rewards are in [0, 1]
+_ESTIMATE = ["bias", "stderr", "ci_low", "ci_high"]
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs that met the same luck.
-
-    Attributes
-    ----------
-    parameters : Parameters
-    runs : dict of str to BanditRun
-        By policy, the one that was asked for first.
-    seconds : float
-        How long they took.
-    """
+    """Runs that faced the same random draws, by policy, the one that was asked for first."""
 
     parameters: Parameters
     runs: dict[str, bandits.BanditRun]
     seconds: float
 
     @property
-    def means(self) -> NDArray[np.float64]:
-        """True means of the arms, float64[K]."""
-        return np.array(self.parameters.means, dtype=np.float64)
+    def title(self) -> str:
+        """How it was made, in one line."""
+        made = self.parameters
+        budget = "" if made.epsilon is None else f", epsilon {made.epsilon:g}"
+        return (
+            f"{made.policy}{budget}: {len(made.means):,} arms, {made.horizon:,} rounds, "
+            f"{made.replicates:,} replicates, seed {made.seed}"
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is protected, what is not, and how to read the tables, in plain words."""
+        return bandit_words.sentences(self.parameters)
 
     @property
     def bound(self) -> NDArray[np.float64] | None:
         """What the absolute bias of each arm is proven to stay within, float64[K]; None for no bound."""
         epsilon = self.parameters.epsilon
-        if epsilon is None or not self.parameters.bounded or epsilon > _EMPTY:
+        if epsilon is None or not self.parameters.bounded or epsilon > math.log(2.0):
             return None
-        return np.asarray(inference.bias_bound(epsilon, self.means), dtype=np.float64)
+        return np.asarray(inference.bias_bound(epsilon, self.parameters.means), dtype=np.float64)
 
+    @cached_property
     def summaries(self) -> dict[str, Summary]:
-        """Return bias and regret of every run."""
+        """Bias and regret of every run."""
         return {name: summarise(run) for name, run in self.runs.items()}
 
-    def arms(self) -> list[dict[str, Any]]:
-        """Return the bias of every arm.
-
-        Returns
-        -------
-        list of dict
-            ``arm``, ``mean``, ``bound`` (None where there is none), and for each run a dict of ``bias``,
-            ``stderr``, ``ci_low`` and ``ci_high`` (None where one replicate gives none, or nothing was seen).
-        """
-        bound = self.bound
-        table: list[dict[str, Any]] = [
-            {"arm": arm, "mean": float(mean), "bound": None if bound is None else float(bound[arm])}
-            for arm, mean in enumerate(self.means)
-        ]
-        for name, run in self.runs.items():
-            errors = arm_errors(run)
-            for row, seen in zip(table, errors.T, strict=True):
-                row[name] = _interval(seen[~np.isnan(seen)])
-        return table
-
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a run and arm: run, arm, mean, bias, stderr, ci_low, ci_high, bound."""
+        """Return one row per run and arm: run, arm, mean, bias, stderr, ci_low, ci_high, bound."""
         import pandas as pd
 
-        names = ("bias", "stderr", "ci_low", "ci_high")
-        rows = [
-            (
-                name,
-                row["arm"],
-                row["mean"],
-                *(row[name][key] for key in names),
-                row["bound"] if first else None,
-            )
-            for first, name in ((name == self.parameters.policy, name) for name in self.runs)
-            for row in self.arms()
-        ]
-        frame = pd.DataFrame(rows, columns=["run", "arm", "mean", *names, "bound"])
-        return frame.astype(dict.fromkeys((*names, "bound"), float))
+        means = np.array(self.parameters.means, dtype=np.float64)
+        parts = []
+        for name, run in self.runs.items():
+            part = pd.DataFrame({"run": name, "arm": np.arange(len(means)), "mean": means})
+            part[_ESTIMATE] = [_interval(errors) for errors in arm_errors(run).T]
+            parts.append(part)
+        parts[0]["bound"] = np.nan if self.bound is None else self.bound
+        return pd.concat(parts, ignore_index=True)
+
+    def arms(self) -> list[dict[str, Any]]:
+        """Return a dict per arm: ``arm``, ``mean``, ``bound``, and for each run a dict of its bias.
+
+        None stands for no bound, for intervals of one replicate, and for the bias of an arm never pulled.
+        """
+        frame = self.to_frame()
+        first = frame[["arm", "mean", "bound"]][: len(self.parameters.means)]
+        table = [_finite(row) for row in first.to_dict("records")]
+        for name, part in frame.groupby("run", sort=False):
+            for row, bias in zip(table, part[_ESTIMATE].to_dict("records"), strict=True):
+                row[str(name)] = _finite(bias)
+        return table
 
     def regret_frame(self) -> pd.DataFrame:
-        """Return one row a run and checkpoint: run, trials, mean, stderr, ci_low, ci_high."""
-        from equinoise.experiments.bias.bias import regret_frame
+        """Return one row per run and checkpoint: run, trials, mean, stderr, ci_low, ci_high."""
+        import pandas as pd
 
-        return regret_frame(self.runs)
+        parts = [
+            pd.DataFrame({"run": name, "trials": run.trials, **_results.summarise(run.regret)._asdict()})
+            for name, run in self.runs.items()
+        ]
+        return pd.concat(parts, ignore_index=True)
 
-    def sentences(self) -> list[str]:
-        """Return in plain words what is protected, what is not, and how to read the table."""
-        return bandit_words.sentences(self.parameters)
+    def exhibit(self) -> Exhibit:
+        """Return what it shows: how it was made, tables, figures, and how to read them."""
+        asked, plain = self.summaries[self.parameters.policy], self.summaries["ucb"]
+        headline = (
+            f"Mean absolute bias {asked.mean_absolute_bias:.4f} at a regret of {asked.regret:,.1f}; "
+            f"plain UCB: {plain.mean_absolute_bias:.4f} at {plain.regret:,.1f}."
+        )
+        series = [(run.label, run) for run in self.runs.values()]
+        found: dict[tuple[str, float | None], Summary] = {(n, None): s for n, s in self.summaries.items()}
+        plots = {
+            "bias": lambda ax: figures.bandit_bias(ax, series, bound=self.bound),
+            "frontier": lambda ax: bandit_figures.frontier(ax, found),
+            "regret": lambda ax: figures.regret_means(ax, series),
+        }
+        tables = {"bias": self.to_frame(), "regret": self.regret_frame()}
+        captions = {
+            "bias": "Bias of each arm's mean reward, with 95% intervals",
+            "frontier": "Mean absolute bias against regret, with 95% intervals",
+            "regret": "Cumulative regret, with 95% intervals",
+        }
+        return Exhibit(
+            "bandit",
+            SECTIONS["bias"],
+            self.title,
+            "How biased are the means that a bandit gathers, and what does a smaller bias cost in regret?",
+            headline,
+            self.sentences,
+            {stem: Table(captions[stem], frame) for stem, frame in tables.items()},
+            {stem: Picture(captions[stem], headline, figures.drawn(plot)) for stem, plot in plots.items()},
+        )
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the tables, and the sentences."""
-        plain: dict[str, Any] = _results.plain(
-            {
-                "experiment": "bandit",
-                **_results.provenance(
-                    asdict(self.parameters), seed=self.parameters.seed, seconds=self.seconds
-                ),
-                "runs": {name: _finite(made._asdict()) for name, made in self.summaries().items()},
-                "arms": self.arms(),
-                "notes": self.sentences(),
-            }
-        )
-        return plain
-
-    def drawings(self) -> Mapping[str, Figure]:
-        """Return the figures: bias per arm, bias against regret, and regret."""
-        from equinoise.experiments.bias.frontier import points
-        from equinoise.report import bandit_figures, figures
-
-        series = [(run.label, run) for run in self.runs.values()]
-        made = self.summaries()
-        found = points({(name, None): summary for name, summary in made.items()})
-        return {
-            "bias": figures.drawn(lambda ax: figures.bandit_bias(ax, series, bound=self.bound)),
-            "frontier": figures.drawn(lambda ax: bandit_figures.frontier(ax, found)),
-            "regret": figures.drawn(lambda ax: figures.regret_means(ax, series)),
-        }
-
-    def files(self) -> dict[str, bytes]:
-        """Return ``bias.csv``, ``regret.csv``, the figures as PNG, and ``run.json`` as bytes."""
-        from equinoise.report import figures
-        from equinoise.report.exhibit import csv_bytes
-
-        return {
-            "bias.csv": csv_bytes(self.to_frame()),
-            "regret.csv": csv_bytes(self.regret_frame()),
-            **{f"{name}.png": figures.png(drawing) for name, drawing in self.drawings().items()},
-            "run.json": _files.json_bytes(self.document()),
-        }
+        runs = {name: _finite(summary._asdict()) for name, summary in self.summaries.items()}
+        parts: dict[str, Any] = {"runs": runs, "arms": self.arms(), "notes": self.sentences}
+        made = common.document("bandit", self.parameters, self.seconds, **parts)
+        made["parameters"] |= made["parameters"].pop("options")
+        return made
 
 
 def compare(
     parameters: Parameters, *, executor: Executor | None = None, progress: bool = False
 ) -> Comparison:
-    """Run the policy, plain UCB, uniform play and, where there is an epsilon, the controls on the same luck.
+    """Run the policy, plain UCB, uniform play and, where there is an epsilon, the controls.
 
     The controls are `width-only`, private UCB without its noise, and `noise-only`, private UCB without the
-    width that allows for the noise.
+    width that allows for the noise. All of them face the same random draws.
 
     Parameters
     ----------
     parameters : Parameters
-    executor : concurrent.futures.Executor, optional
-        Where replicates run; threads of this process by default.
-    progress : bool
-        Show a bar for each run on stderr where that is a terminal.
+    executor, progress
+        See :class:`~equinoise.experiments.bias.common.Running`.
 
     Returns
     -------
@@ -178,34 +168,37 @@ def compare(
     ['private-ucb', 'ucb', 'uniform', 'width-only', 'noise-only']
     """
     begun = time.perf_counter()
-    runs = {
-        name: bandits.simulate(
-            name,
-            parameters.means,
-            horizon=parameters.horizon,
-            epsilon=parameters.epsilon,
-            n_replicates=parameters.replicates,
-            seed=parameters.seed,
-            reward=parameters.reward,
-            width=parameters.width,
-            counter=parameters.counter,
-            ties=parameters.ties,
-            n_checkpoints=parameters.checkpoints,
-            executor=executor,
-            progress=progress and name,
-        )
-        for name in parameters.policies
-    }
+    names = ("means", "horizon", "epsilon", "reward", "width", "counter", "ties")
+    same = {name: getattr(parameters, name) for name in names} | {"n_checkpoints": parameters.checkpoints}
+    jobs = {name: {"policy": name} for name in parameters.policies}
+    jobs[parameters.policy] |= parameters.options
+    running = Running(seed=parameters.seed, executor=executor, progress=progress)
+    runs = gather(bandits.simulate, jobs, parameters.replicates, running, **same)
     return Comparison(parameters, runs, time.perf_counter() - begun)
 
 
-def _interval(errors: NDArray[np.float64]) -> dict[str, float | None]:
-    """Return mean, standard error and 95% interval of one arm's errors."""
-    names = ("bias", "stderr", "ci_low", "ci_high")
-    if not errors.size:
-        return dict.fromkeys(names)
-    return _finite(dict(zip(names, map(float, _results.summarise(errors)), strict=True)))
+def parsed(name: str, settings: Iterable[str]) -> dict[str, Any]:
+    """Return options of a policy that are given as ``NAME=VALUE``.
+
+    Examples
+    --------
+    >>> parsed("dp-klucb", ["clip_sums=no"])
+    {'clip_sums': False}
+    """
+    options, made = policy(name).options, {}
+    for setting in settings:
+        key, is_given, text = setting.partition("=")
+        if not is_given:
+            raise ValueError(f"option must be NAME=VALUE, got {setting!r}")
+        made[key] = options[key].parse(key, text) if key in options else text
+    return made
 
 
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+def _interval(errors: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return mean, standard error and 95% interval of one arm's errors, NaN for what is unknown."""
+    seen = errors[~np.isnan(errors)]
+    return tuple(map(float, _results.summarise(seen))) if seen.size else (math.nan,) * len(_ESTIMATE)
+
+
+def _finite(values: dict[Any, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise.bandits.entry import MAX_HORIZON
 from equinoise.bandits.policies.registry import policy
 
-__all__ = ["BESIDE", "CONTROLS", "Parameters"]
+__all__ = ["CONTROLS", "EPSILON", "Parameters"]
 
-BESIDE = ("ucb", "uniform")
 CONTROLS = ("width-only", "noise-only")
-_LEAST_EPSILON = 1e-100  # the noise of a smaller one is not finite
+EPSILON = 0.1  # where a policy needs one and none is given
 _LARGEST_MEAN = 1e100  # of Gaussian rewards
 
 
@@ -26,27 +25,13 @@ class Parameters:
 
     Attributes
     ----------
-    policy : str
-        As :func:`equinoise.bandits.simulate` takes it.
-    means : tuple of float
-        True means of the arms, at least one.
-    horizon : int
-        Rounds of a replicate, at least one an arm.
-    epsilon : float or None
-        For private policies and the controls; without it there are no controls.
-    replicates : int
-        At least 2 give intervals.
-    width : {"counter", "published"}
-        Of private-ucb and width-only.
-    counter : {"binary", "hybrid"}
-        Of private-ucb and the controls.
-    reward : {"bernoulli", "gaussian"}
-    ties : {"first", "random"} or None
-        None leaves it to each policy.
-    seed : int
-        The same seed gives the same bits.
-    checkpoints : int
-        Numbers of rounds at which the regret is kept, at most.
+    policy, means, horizon, epsilon, width, counter, reward, ties, seed
+        As :func:`equinoise.bandits.simulate` takes them, at least one mean. A policy that needs an epsilon
+        has 0.1 by default; for another, None means that there are no controls.
+    replicates, checkpoints : int
+        Its ``n_replicates`` (at least 2 give intervals) and ``n_checkpoints``.
+    options : mapping of str to value
+        Further options of the policy.
     """
 
     policy: str = "private-ucb"
@@ -60,52 +45,35 @@ class Parameters:
     ties: str | None = None
     seed: int = 0
     checkpoints: int = 50
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         spec = policy(self.policy)
-        _checks.choice("width", self.width, ("counter", "published"))
-        _checks.choice("counter", self.counter, ("binary", "hybrid"))
+        spec.checked_options({"width": self.width, "counter": self.counter, **self.options})
         bernoulli = _checks.choice("reward", self.reward, ("bernoulli", "gaussian")) == "bernoulli"
         low, high = (0.0, 1.0) if bernoulli else (-_LARGEST_MEAN, _LARGEST_MEAN)
-        given = _checks.array("means", self.means, np.float64, (None,), low=low, high=high)
-        if not given.size:
+        n_arms = _checks.array("means", self.means, np.float64, (None,), low=low, high=high).size
+        if not n_arms:
             raise ValueError("means must be at least one number, got none")
-        _checks.integer("horizon", self.horizon, given.size, MAX_HORIZON)
+        _checks.integer("horizon", self.horizon, n_arms, MAX_HORIZON)
+        if self.epsilon is None and spec.needs_epsilon:
+            object.__setattr__(self, "epsilon", EPSILON)
         if self.epsilon is not None:
-            _checks.number("epsilon", _checks.epsilon(self.epsilon), _LEAST_EPSILON, finite=False)
-        elif spec.needs_epsilon:
-            raise ValueError(f"epsilon must be given for the policy {self.policy!r}, got None")
-        for name in ("replicates", "checkpoints"):
-            _checks.integer(name, getattr(self, name), minimum=1)
-        _checks.integer("seed", self.seed, minimum=0)
+            policy(CONTROLS[0]).checked_epsilon(self.epsilon)
+        for name, least in (("replicates", 1), ("checkpoints", 1), ("seed", 0)):
+            _checks.integer(name, getattr(self, name), least)
         if self.ties is not None:
             _checks.choice("ties", self.ties, ("first", "random"))
-        self._check_memory(given.size)
-
-    def _check_memory(self, n_arms: int) -> None:
-        """Refuse results that would not fit into this machine's memory."""
-        needed = 8 * self.replicates * len(self.policies) * (2 * n_arms + min(self.checkpoints, self.horizon))
-        if needed > _memory():
-            raise ValueError(
-                f"replicates must be as many as fit into memory, got {self.replicates}, whose results take "
-                f"{needed / 1e9:.3g} GB"
-            )
+        kept = 2 * n_arms + min(self.checkpoints, self.horizon)
+        _results.check_memory(self.replicates, len(self.policies) * kept)
 
     @property
     def bounded(self) -> bool:
-        """Whether Theorem 1 speaks of this policy and these rewards, empty or not."""
+        """Whether Theorem 1 speaks of this policy and these rewards, vacuous or not."""
         return policy(self.policy).private and self.reward == "bernoulli"
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """What is run: the policy, and what stands beside it."""
-        others = (*BESIDE, *(CONTROLS if self.epsilon is not None else ()))
-        return (self.policy, *(name for name in others if name != self.policy))
-
-
-def _memory() -> float:
-    """Return the bytes of this machine's memory, infinite where it does not tell."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
+        """What is run: the policy, plain UCB, uniform play and, where there is an epsilon, the controls."""
+        others = ("ucb", "uniform", *(CONTROLS if self.epsilon is not None else ()))
+        return tuple(dict.fromkeys((self.policy, *others)))

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equinoise import _files, _results
 from equinoise.games import Environment, GameTree
 from equinoise.report import figures
-from equinoise.report.exhibit import Drawn, Exhibit, Picture, csv_bytes
+from equinoise.report.exhibit import Exhibit, csv_bytes
 
-__all__ = ["document", "files", "sizes"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["document", "files", "sizes", "titled"]
 
 
 def document(
     experiment: str, parameters: Any, seconds: float, *, seed: int | None = None, **parts: Any
 ) -> dict[str, Any]:
-    """Return what ``run.json`` holds: how it was made, and then `parts`.
-
-    Parameters
-    ----------
-    experiment : str
-        Name of the command.
-    parameters : dataclass
-    seconds : float
-        How long it took.
-    seed : int, optional
-        That of the parameters by default.
-    **parts
-        Made plain: arrays become lists.
-    """
+    """Return what ``run.json`` holds: how it was made (by default with its parameters' seed), and parts."""
     used = parameters.seed if seed is None else seed
     made = _results.provenance(asdict(parameters), seed=used, seconds=seconds)
     plain: dict[str, Any] = _results.plain({"experiment": experiment, **made, **parts})
@@ -40,14 +32,19 @@ def files(exhibit: Exhibit, document: Any) -> dict[str, bytes]:
     """Return an exhibit's tables as ``STEM.csv``, its figures as ``STEM.png``, and ``run.json``, as bytes."""
     return {
         **{f"{stem}.csv": csv_bytes(table.frame) for stem, table in exhibit.tables.items()},
-        **{f"{stem}.png": _png(picture) for stem, picture in exhibit.figures.items()},
+        **{f"{stem}.png": picture.png() for stem, picture in exhibit.figures.items()},
         "run.json": _files.json_bytes(document),
     }
 
 
-def _png(picture: Picture) -> bytes:
-    drawn = picture.figure
-    return drawn.png if isinstance(drawn, Drawn) else figures.png(drawn)
+def titled(plot: Callable[[Axes], object], title: str) -> Figure:
+    """Return a figure on whose axes `plot` has drawn, under a title."""
+
+    def draw(ax: Axes) -> None:
+        plot(ax)
+        ax.set_title(figures.printable(title), fontsize="medium")
+
+    return figures.drawn(draw)
 
 
 def sizes(tree: GameTree, environment: Environment) -> dict[str, Any]:

@@ -6,9 +6,11 @@ import math
 import time
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from equinoise import _checks, _results, efb, games
+from equinoise.efb.tuning import RULES
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
@@ -16,7 +18,6 @@ from equinoise.report.exhibit import Exhibit, Picture, Table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["Comparison", "Parameters", "compare", "prepare"]
 
@@ -25,14 +26,8 @@ __all__ = ["Comparison", "Parameters", "compare", "prepare"]
 class Parameters:
     """What one comparison depends on, checked when made.
 
-    Attributes
-    ----------
-    game, player, recall, max_histories
-        As :func:`equinoise.games.load` takes them; None for the loader's own limit.
-    epsilon, tuning, seed
-        As :func:`equinoise.efb.simulate` takes them.
-    trials, replicates, checkpoints : int
-        Its ``horizon``, ``n_replicates`` (at least 2 give an interval) and ``n_checkpoints``.
+    The names are those of the command's options; see :func:`equinoise.games.load` (whose own limit stands for
+    a `max_histories` of None) and :func:`equinoise.efb.simulate`. At least 2 replicates give an interval.
     """
 
     game: str
@@ -47,26 +42,15 @@ class Parameters:
     max_histories: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.game, str):
-            raise TypeError(f"game must be a name or the path of a file, got {_checks.shown(self.game)}")
         _checks.epsilon(self.epsilon)
         for name in ("trials", "replicates", "checkpoints"):
             _checks.integer(name, getattr(self, name), minimum=1)
         _checks.integer("seed", self.seed, minimum=0)
-        _checks.choice("tuning", self.tuning, ("sharp", "paper"))
-        _checks.choice("recall", self.recall, ("check", "refine"))
+        _checks.choice("tuning", self.tuning, RULES)
 
 
 def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment]:
-    """Load the game and tune once, so that whatever is wrong with the parameters shows before any work.
-
-    Raises
-    ------
-    TypeError, ValueError, FileNotFoundError
-        As :func:`equinoise.games.load` and :func:`equinoise.efb.tune` raise them.
-    ImportError
-        If the game needs a package that is not installed.
-    """
+    """Load the game and tune once, so that whatever is wrong with the parameters shows before any work."""
     limit = {} if parameters.max_histories is None else {"max_histories": parameters.max_histories}
     tree, environment = games.load(parameters.game, parameters.player, recall=parameters.recall, **limit)
     efb.tune(tree, parameters.trials, parameters.epsilon, parameters.tuning)
@@ -75,17 +59,9 @@ def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment]:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Three runs that faced the same random draws.
+    """Three runs that faced the same random draws, and the seconds that they took together.
 
-    Attributes
-    ----------
-    parameters : Parameters
-    tree : GameTree
-    environment : Environment
-    runs : dict of str to EfbRun
-        "private" is DP-EFB at epsilon, "no privacy" the same without noise, "uniform" uniform play.
-    seconds : float
-        How long the three took.
+    Of the runs, "private" is DP-EFB at epsilon, "no privacy" the same without noise, "uniform" uniform play.
     """
 
     parameters: Parameters
@@ -105,11 +81,8 @@ class Comparison:
     def rows(self, n: int = 10) -> list[dict[str, Any]]:
         """Return the regret at about `n` checkpoints, the last at the horizon.
 
-        Returns
-        -------
-        list of dict
-            ``trials``, and for each run a dict of ``mean``, ``stderr``, ``ci_low``, ``ci_high`` (None where
-            one replicate gives none) and ``bound``.
+        Each row has ``trials``, and for each run a dict of ``mean``, ``stderr``, ``ci_low``, ``ci_high``
+        (None where one replicate gives none) and ``bound``.
         """
         trials = self.runs["private"].trials
         kept = _results.checkpoints(len(trials), n) - 1
@@ -117,43 +90,39 @@ class Comparison:
         for name, run in self.runs.items():
             estimate, bound = _results.summarise(run.regret)._asdict(), run.tuning.bound(run.trials)
             for row, c in zip(table, kept, strict=True):
-                row[name] = {key: _finite(array[c]) for key, array in {**estimate, "bound": bound}.items()}
+                found = {key: float(array[c]) for key, array in {**estimate, "bound": bound}.items()}
+                row[name] = {key: value if math.isfinite(value) else None for key, value in found.items()}
         return table
 
+    @cached_property
     def exhibit(self) -> Exhibit:
-        """Return what is shown: regret at all checkpoints, as a table and as curves."""
+        """What is shown: regret at all checkpoints, as a table and as curves."""
         parameters, tree, private = self.parameters, self.tree, self.runs["private"]
         title = f"{parameters.game}, player {parameters.player}"
-        means = {name: float(run.regret[:, -1].mean()) for name, run in self.runs.items()}
-        text = [
+        means = [f"{run.regret[:, -1].mean():,.0f}" for run in self.runs.values()]
+        text = (
             f"{title}: {tree.n_infosets:,} infosets, {tree.n_actions:,} actions, ln S = "
             f"{tree.log_n_strategies:.1f}; {parameters.replicates} replicates, tuning {parameters.tuning}, "
-            f"seed {parameters.seed}"
-        ]
-        if private.regret_bound >= parameters.trials:
-            text.append(
-                f"The bound that is proven for {parameters.trials:,} trials, {private.regret_bound:,.0f}, "
-                "still exceeds the trivial regret of 1 per trial."
-            )
+            f"seed {parameters.seed}",
+            f"The bound that is proven for {parameters.trials:,} trials, {private.regret_bound:,.0f}, "
+            "still exceeds the trivial regret of 1 per trial.",
+        )
         headline = (
-            f"After {parameters.trials:,} trials the regret is {means['private']:,.0f} at epsilon "
-            f"{parameters.epsilon:g}, {means['no privacy']:,.0f} without privacy and {means['uniform']:,.0f} "
-            "for uniform play."
+            f"After {parameters.trials:,} trials the regret is {means[0]} at epsilon "
+            f"{parameters.epsilon:g}, {means[1]} without privacy and {means[2]} for uniform play."
         )
 
-        def draw(ax: Axes) -> None:
-            figures.regret_curve(ax, [(run.label, run) for run in self.runs.values()])
-            ax.set_title(figures.printable(title), fontsize="medium")
-
+        series = [(run.label, run) for run in self.runs.values()]
+        drawn = common.titled(lambda ax: figures.regret_curve(ax, series), title)
         return Exhibit(
             name="efb",
             section=SECTIONS["efb"],
             title=title,
             question="How much regret does a learner have whose reports are private?",
             headline=headline,
-            text=tuple(text),
+            text=text if private.regret_bound >= parameters.trials else text[:1],
             tables={"regret": Table("Regret by learner and trials, and its proven bound", self.to_frame())},
-            figures={"regret": Picture("Regret over trials", headline, figures.drawn(draw))},
+            figures={"regret": Picture("Regret over trials", headline, drawn)},
         )
 
     def document(self) -> dict[str, Any]:
@@ -171,7 +140,7 @@ class Comparison:
 
     def files(self) -> dict[str, bytes]:
         """Return ``regret.csv`` (all checkpoints), ``regret.png`` and ``run.json`` as bytes."""
-        return common.files(self.exhibit(), self.document())
+        return common.files(self.exhibit, self.document())
 
 
 def compare(
@@ -184,15 +153,7 @@ def compare(
 ) -> Comparison:
     """Run the private learner, the same without privacy, and uniform play, on the same random draws.
 
-    Parameters
-    ----------
-    tree, environment
-        As :func:`prepare` returns them.
-    parameters : Parameters
-    executor : concurrent.futures.Executor, optional
-        Where replicates run; threads of this process by default.
-    progress : bool
-        Show a bar for each run on stderr where that is a terminal.
+    The game is as :func:`prepare` returns it; `progress` shows a bar for each run.
 
     Examples
     --------
@@ -224,7 +185,3 @@ def compare(
         for name, (learner, epsilon, bar) in learners.items()
     }
     return Comparison(parameters, tree, environment, runs, time.perf_counter() - begun)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

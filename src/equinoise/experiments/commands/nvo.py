@@ -8,49 +8,46 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise import _checks, replicates
-from equinoise.experiments.commands.release import Release
-from equinoise.nvo import Histogram, NoiseGame, Profile
+from equinoise import _checks, _files, replicates
+from equinoise.experiments.commands import common
+from equinoise.experiments.nvo import drawing
+from equinoise.experiments.steps import SECTIONS
+from equinoise.nvo import Histogram, NoiseGame, Profile, registry
 from equinoise.nvo.columns import Column, read_column
+from equinoise.nvo.noise import LaplaceNoise
 from equinoise.nvo.release.budget import epsilon_for_total
 from equinoise.nvo.release.certificate import certificate
 from equinoise.nvo.release.draw import MAX_ROWS
 from equinoise.nvo.scales import RULES, positive
+from equinoise.report import figures, release_figures
+from equinoise.report.exhibit import Exhibit, Picture, Table
 
-__all__ = ["SEARCHES", "Parameters", "baselines", "prepare", "release", "solve"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-_METHODS = {"anneal": "annealing", "best-response": "best response", "genetic": "genetic search"}
-SEARCHES = tuple(_METHODS)
+__all__ = ["FILES", "SEARCHES", "Parameters", "Release", "baselines", "prepare", "release", "solve"]
+
+SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
+PUBLIC = ("sample.csv", "certificate.json", "distribution.png", "noise.png")
+PRIVATE = ("scales.csv", "distribution.png", "noise.png", "run.json")
+FILES = (*PUBLIC, *(f"private/{name}" for name in PRIVATE))
+_MEASURES = ("kl", "sd_l1", "jaccard", "cosine")
+_SHAPES = 8  # scales whose noise is drawn
 
 
 @dataclass(frozen=True)
 class Parameters:
     """What a release depends on, checked when made.
 
-    Attributes
-    ----------
-    path, column, drop_missing, sep, decimal
-        As :func:`equinoise.nvo.columns.read_column` takes them; the sample is written in the same way.
-    epsilon, total_epsilon : float or None
-        Of one drawn row, or else of all together.
-    bounds : (float, float) or None
-        Smallest and largest value that anybody could have; the data's own by default, which is a leak.
-    rows : int or None
-        Rows of the sample; as many as there are records by default.
-    bins : int
-        Bins of the range, K.
-    scales : str, int or tuple of float
-        "default", "paper", a number of geometric steps, or scales in the units of the column.
-    search, restarts
-        As :func:`solve` takes them.
-    seed : int or None
-        Of the sample, which is then not private; None for the operating system's randomness. The search
-        starts from 0 then, whose result is kept secret anyway.
+    The names are those of the command's options; `path` is its FILE, whose format the sample has too. A tuple
+    of scales is in the units of the column. With a seed, the sample is not private; without one, the search
+    starts from seed 0, as its result is kept secret anyway.
     """
 
     path: str
@@ -83,14 +80,7 @@ class Parameters:
 
 
 def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
-    """Read the column and bin it, so that whatever is wrong with either shows before any work.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As :func:`equinoise.nvo.columns.read_column`, :class:`equinoise.nvo.Histogram` and
-        :class:`equinoise.nvo.NoiseGame` raise them.
-    """
+    """Read the column and bin it, so that whatever is wrong with either shows before any work."""
     column = read_column(
         parameters.path,
         parameters.column,
@@ -112,19 +102,12 @@ def _normalised(scales: Any, histogram: Histogram) -> Any:
     return positive("scales", scales) / (stop - start)
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """Searches from several seeds, picklable."""
-
-    game: NoiseGame
-    search: str
-    seed: int
-
-    def __call__(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
-        find: Callable[[int], Profile] = getattr(self.game, self.search.replace("-", "_"))
-        found = [find(self.seed + r) for r in range(start, stop)]
-        names = ("counts", "converged", "rounds")
-        return {name: np.stack([getattr(profile, name) for profile in found]) for name in names}
+def _search(game: NoiseGame, method: str, seed: int, start: int, stop: int) -> dict[str, NDArray[Any]]:
+    """Search from the seeds of some replicates."""
+    find: Callable[[int], Profile] = getattr(game, method)
+    found = [find(seed + r) for r in range(start, stop)]
+    names = ("counts", "converged", "rounds")
+    return {name: np.stack([getattr(profile, name) for profile in found]) for name in names}
 
 
 def solve(
@@ -140,26 +123,16 @@ def solve(
 ) -> Profile:
     """Search from several seeds and return the best profile: most records satisfied, then the least KL.
 
-    Parameters
-    ----------
-    histogram, epsilon, scales
-        As :class:`equinoise.nvo.NoiseGame` takes them.
-    search : {"anneal", "best-response", "genetic"}
-    restarts : int
-        Searches, with seeds from `seed` on, of which the best is taken.
-    seed : int
-    executor : concurrent.futures.Executor, optional
-        Where searches run; threads of this process by default.
-    progress : bool or str
-        Show a bar on stderr where that is a terminal; a string names it.
+    There are `restarts` searches, with seeds from `seed` on, on the executor. The game is that of
+    :class:`equinoise.nvo.NoiseGame`.
     """
-    _checks.choice("search", search, SEARCHES)
+    how = SEARCHES[_checks.choice("search", search, SEARCHES)]
     game = NoiseGame(histogram, epsilon, scales)
     n = _checks.integer("restarts", restarts, 1)
-    task = _Task(game, search, seed)
+    task = partial(_search, game, how.method, seed)
     found = replicates.run(task, n, block=1, executor=executor, progress=progress)
     profiles = [
-        game.profile(counts, _METHODS[search], seed=seed + r, converged=bool(converged), rounds=int(rounds))
+        game.profile(counts, how.label, seed=seed + r, converged=bool(converged), rounds=int(rounds))
         for r, (counts, converged, rounds) in enumerate(zip(*found.values(), strict=True))
     ]
     return max(profiles, key=lambda profile: (profile.n_satisfied, -profile.kl))
@@ -174,6 +147,150 @@ def baselines(histogram: Histogram, epsilon: float) -> dict[str, Profile]:
     return {f"Laplace, {rule}": game.laplace(rule) for rule in RULES}
 
 
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A release, or why there is none.
+
+    `others` are the Laplace mechanisms of :func:`baselines`. No certified profile has a smaller KL than
+    `lower_bound`, which is infinite where it is proven that there is none. The sample, int64[rows] or
+    float64[rows], is None where the profile is not certified, or does not stay within the total.
+    """
+
+    parameters: Parameters
+    column: Column
+    profile: Profile
+    others: dict[str, Profile]
+    lower_bound: float
+    certificate: dict[str, Any]
+    sample: NDArray[Any] | None
+    seconds: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table: one row per mechanism, NVO first, which alone has ``lower_bound`` and ``gap``."""
+        table = []
+        for name, profile in {"NVO": self.profile, **self.others}.items():
+            row = {
+                "mechanism": name,
+                "satisfied": profile.n_satisfied,
+                "realised_epsilon": profile.realised_epsilon,
+                "realised_epsilon_addition": profile.realised_epsilon_addition,
+                "lower_bound": self.lower_bound if name == "NVO" else None,
+                "gap": profile.kl - self.lower_bound if name == "NVO" and profile.certified else None,
+            }
+            table.append(row | {measure: getattr(profile, measure) for measure in _MEASURES})
+        return table
+
+    def failing(self) -> list[dict[str, Any]]:
+        """Return the bins that fail, the worst first: ``value``, ``records``, their largest ``epsilon``."""
+        judged = self.profile.evaluation
+        wrong = np.where(judged.satisfied, 0, self.profile.counts)
+        bins = np.flatnonzero(wrong.any(axis=1))
+        values = self.profile.game.histogram.to_units(bins)
+        worst = np.where(wrong > 0, judged.epsilon, 0.0).max(axis=1)
+        table = [
+            {"value": value.item(), "records": int(wrong[k].sum()), "epsilon": float(worst[k])}
+            for k, value in zip(bins, values, strict=True)
+        ]
+        return sorted(table, key=lambda row: -row["epsilon"])
+
+    def document(self) -> dict[str, Any]:
+        """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
+        return common.document(
+            "nvo",
+            self.parameters,
+            self.seconds,
+            seed=self.profile.seed or 0,
+            released=self.sample is not None,
+            table=self.rows(),
+            failing=self.failing(),
+            certificate=self.certificate,
+        )
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files of the release as bytes, by their paths in its folder.
+
+        What lies in ``private/`` shows the data or which record has which scale. The other files follow from
+        the sample and from what the certificate says: ``distribution.png`` there is of the sample, and
+        ``noise.png`` of all the available noise scales.
+        """
+        import pandas as pd
+
+        sample = pd.DataFrame({self.column.name: self.sample})
+        written: Any = {"sep": self.column.sep, "decimal": self.parameters.decimal, "lineterminator": "\n"}
+        drawings = {
+            "distribution": common.titled(self._draw_sample, f"A sample of {len(sample):,} rows{self._at}"),
+            "noise": common.titled(self._draw_shapes, f"Noise to choose from{self._at}"),
+        }
+        private = common.files(self.exhibit, self.document())
+        return {
+            "sample.csv": sample.to_csv(index=False, **written).encode(),
+            "certificate.json": _files.json_bytes(self.certificate),
+            **{f"{stem}.png": figures.png(drawn) for stem, drawn in drawings.items()},
+            **{f"private/{name}": content for name, content in private.items()},
+        }
+
+    @property
+    def _at(self) -> str:
+        return f", ε = {self.profile.game.epsilon:.4g}"
+
+    @cached_property
+    def exhibit(self) -> Exhibit:
+        """What the steward sees: one row per record in the order of the file, and what is released.
+
+        The columns of the table are row, value, bin, midpoint and scale, the last two in units of the data.
+        """
+        import pandas as pd
+
+        histogram = self.profile.game.histogram
+        scales = {
+            "row": self.column.row_of,
+            "value": self.column.values,
+            "bin": histogram.bin_of,
+            "midpoint": histogram.to_units(histogram.bin_of),
+            "scale": self.profile.scale_of * drawing.length(histogram),
+        }
+        profiles, unit = {"NVO": self.profile, **self.others}, self.column.name
+        said = ", ".join(f"{name} {profile.kl:.4f}" for name, profile in profiles.items())
+        released = common.titled(
+            lambda ax: drawing.released(ax, profiles, unit), "What is released" + self._at
+        )
+        noise = common.titled(
+            lambda ax: drawing.noise(ax, self.profile, self.others, unit),
+            "Noise of records by their value" + self._at,
+        )
+        return Exhibit(
+            name="nvo",
+            section=SECTIONS["nvo"],
+            title=unit,
+            question="How accurate is a release where each record gets the least noise it needs?",
+            headline=f"{self.profile.n_satisfied:,} of {histogram.n:,} records are satisfied. KL divergence "
+            f"from the data: {said}.",
+            text=(self.certificate["promise"], *self.certificate["limits"]),
+            tables={"scales": Table("The noise scale of every record", pd.DataFrame(scales))},
+            figures={
+                "distribution": Picture("What is released, and the original", said, released),
+                "noise": Picture("Noise of records by their value", said, noise),
+            },
+        )
+
+    def _draw_sample(self, ax: Axes) -> None:
+        histogram, rows = self.profile.game.histogram, np.asarray(self.sample)
+        places = np.searchsorted(histogram.to_units(np.arange(histogram.n_bins)), rows)
+        share = np.bincount(places, minlength=histogram.n_bins) / len(rows)
+        options: Any = {"values": drawing.values(histogram), "unit": figures.printable(self.column.name)}
+        release_figures.distributions(ax, share, [], label="sample", **options)
+
+    def _draw_shapes(self, ax: Axes) -> None:
+        game = self.profile.game
+        scales = np.sort(game.scales)[::-1]
+        shown = np.unique(np.linspace(0, len(scales) - 1, _SHAPES).astype(np.int64))[: len(scales)]
+        middle, values = game.histogram.n_bins // 2, drawing.values(game.histogram)
+        mass = LaplaceNoise.of(game.histogram.n_bins, scales[shown]).rows(np.array([middle]))[0]
+        labels = [f"scale {scale:.3g}" for scale in scales[shown] * drawing.length(game.histogram)]
+        series, unit = list(zip(labels, mass, strict=True)), figures.printable(self.column.name)
+        release_figures.noise_shapes(ax, values - values[middle], series, unit=unit)
+
+
 def release(
     column: Column,
     histogram: Histogram,
@@ -185,17 +302,8 @@ def release(
 ) -> Release:
     """Solve the game, compare, certify, and draw the sample where every record is satisfied.
 
-    Parameters
-    ----------
-    column, histogram
-        As :func:`prepare` returns them.
-    parameters : Parameters
-    executor : concurrent.futures.Executor, optional
-        Where restarts run; threads of this process by default.
-    progress : bool
-        Show a bar for each search on stderr where that is a terminal.
-    working : callable
-        From what is done between searches to a context in which it is done, for a spinner.
+    Column and histogram are as :func:`prepare` returns them. `progress` shows a bar for each search, and
+    `working` makes a context, for a spinner, of the name of what is done between searches.
     """
     begun = time.perf_counter()
     rows = histogram.n if parameters.rows is None else parameters.rows

@@ -28,17 +28,10 @@ _SHARPER = "The sharp tuning needs no logarithm of the horizon: it bounds the no
 
 @dataclass(frozen=True)
 class Study:
-    """One game, and how large its runs are.
+    """One game, and how large its runs are; player 0 learns, the others play uniformly.
 
-    Attributes
-    ----------
-    game : str
-        As :func:`equinoise.games.load` takes it; player 0 learns, the others play uniformly.
-    trials, replicates : int
-    sharp, paper, flat : tuple of float
-        Epsilons of DP-EFB with either tuning, and of the learner over whole strategies.
-    shown : float
-        The epsilon of the regret curves, one of `sharp`.
+    The epsilons are those of DP-EFB with either tuning, and of flat-exp3; `shown`, one of `sharp`, is that of
+    the regret curves.
     """
 
     game: str
@@ -66,13 +59,16 @@ Runs = dict[Cell, efb.EfbRun]
 
 def cells(study: Study) -> list[Cell]:
     """Return the runs of a study."""
-    private = (
-        ("dp-efb", "sharp", study.sharp),
-        ("dp-efb", "paper", study.paper),
-        ("flat-exp3", "sharp", study.flat),
-    )
-    made = [Cell(learner, tuning, epsilon) for learner, tuning, given in private for epsilon in given]
-    return [*made, FREE, IXOMD, UNIFORM]
+    return [*(cell for line in _lines(study).values() for cell in line), FREE, IXOMD, UNIFORM]
+
+
+def _lines(study: Study) -> dict[str, list[Cell]]:
+    """Return the runs that form curves over epsilon, by what these are called."""
+    return {
+        "tuning sharp": [Cell("dp-efb", "sharp", epsilon) for epsilon in study.sharp],
+        "tuning paper": [Cell("dp-efb", "paper", epsilon) for epsilon in study.paper],
+        "flat-exp3": [Cell("flat-exp3", "sharp", epsilon) for epsilon in study.flat],
+    }
 
 
 def study(
@@ -164,12 +160,13 @@ def _frame(runs: Runs) -> pd.DataFrame:
 
 def _claims(study: Study, runs: Runs) -> Iterator[Claim]:
     """Yield the published bound with our regret, and with the bound of the sharp tuning."""
-    for epsilon in study.paper:
-        run = runs[Cell("dp-efb", "paper", epsilon)]
-        yield Claim(f"regret, tuning paper, epsilon {epsilon:g}", run.regret_bound, _final(run)[0], _KIND)
-    for epsilon in study.paper:
-        sharp, paper = (runs[Cell("dp-efb", rule, epsilon)].regret_bound for rule in ("sharp", "paper"))
-        yield Claim(f"bound, tuning sharp, epsilon {epsilon:g}", paper, sharp, _SHARPER)
+    both = [[runs[Cell("dp-efb", rule, epsilon)] for rule in ("sharp", "paper")] for epsilon in study.paper]
+    for _, run in both:
+        name = f"regret, tuning paper, epsilon {run.epsilon:g}"
+        yield Claim(name, run.regret_bound, _final(run)[0], _KIND)
+    for sharp, paper in both:
+        name = f"bound, tuning sharp, epsilon {sharp.epsilon:g}"
+        yield Claim(name, paper.regret_bound, sharp.regret_bound, _SHARPER)
 
 
 def _headline(study: Study, runs: Runs) -> str:
@@ -222,13 +219,9 @@ def _curve_picture(game: str, study: Study, runs: Runs) -> Picture:
 def _epsilon_picture(game: str, study: Study, runs: Runs) -> Picture:
     """Draw regret at the horizon over epsilon, with intervals and bounds."""
     series: list[Curve] = []
-    for label, learner, tuning, epsilons in (
-        ("tuning sharp", "dp-efb", "sharp", study.sharp),
-        ("tuning paper", "dp-efb", "paper", study.paper),
-        ("flat-exp3", "flat-exp3", "sharp", study.flat),
-    ):
-        if epsilons:
-            series.extend(_over_epsilon(label, [runs[Cell(learner, tuning, e)] for e in epsilons]))
+    for label, line in _lines(study).items():
+        if line:
+            series.extend(_over_epsilon(label, [runs[cell] for cell in line]))
     levels = {"no privacy": FREE, "ixomd, no privacy": IXOMD, "uniform play": UNIFORM}
     series += [Curve(label, [0.0], [_final(runs[cell])[0]], kind="level") for label, cell in levels.items()]
     axes = {"horizontal": "ε of a report", "vertical": f"regret after {study.trials:,} trials"}

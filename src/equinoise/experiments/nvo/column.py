@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise.experiments.nvo import drawing
 from equinoise.experiments.nvo.source import Source
 from equinoise.experiments.registry import Experiment
 from equinoise.experiments.steps import Progress, Settings, spread
 from equinoise.nvo import Histogram, NoiseGame, Profile
-from equinoise.report import figures, release_figures
 from equinoise.report.curves import Curve, curves
 from equinoise.report.curves import column as column_figure
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
@@ -74,21 +74,19 @@ _REASONS = {
     _BEST: "Other data, one nearly-zero scale more, and a search that moves whole groups of records.",
     "genetic, paper's scales": "Other data; and a genetic search is a matter of chance and patience.",
 }
+_KEEP = (
+    "These figures show the data and the noise scales. For data that must stay private, keep this report to "
+    "yourself and use `equinoise nvo`, which separates what may be shared."
+)
 
 Printed = Mapping[tuple[str, float], Mapping[str, float]]  # measures by algorithm and epsilon
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Profiles of every mechanism at every epsilon.
+    """Profiles by mechanism and epsilon, the seconds that each took, and lower bounds by scales and epsilon.
 
-    Attributes
-    ----------
-    profiles : dict of (str, float) to Profile
-    seconds : dict of (str, float) to float
-        How long each took.
-    lower_bound : dict of (str, float) to float
-        No certified profile of the same scales has a smaller KL; by "paper" or "default", and epsilon.
+    No certified profile of the same scales, "paper" or "default", has a KL below the lower bound.
     """
 
     profiles: dict[tuple[str, float], Profile]
@@ -96,11 +94,7 @@ class Tables:
     lower_bound: dict[tuple[str, float], float]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per mechanism and epsilon.
-
-        Its columns are ``mechanism``, ``epsilon``, ``satisfied``, ``realised_epsilon``, ``seconds``,
-        ``lower_bound``, ``kl``, ``sd_l1``, ``jaccard`` and ``cosine``.
-        """
+        """Return one row per mechanism and epsilon."""
         import pandas as pd
 
         rows = []
@@ -119,14 +113,7 @@ class Tables:
 
 
 def published(dataset: str, path: str | os.PathLike[str] = PUBLISHED) -> Printed:
-    """Return the paper's figures for one of its data sets.
-
-    Parameters
-    ----------
-    dataset : {"nba_height", "income_899", "income_10000"}
-    path : path
-        A CSV file with the columns dataset, algorithm, epsilon, minutes, kl, sd_l1, jaccard and cosine.
-    """
+    """Return the paper's figures for one of its data sets, a name of :data:`DATASETS`."""
     import pandas as pd
 
     frame = pd.read_csv(path)
@@ -141,28 +128,6 @@ def _printed(printed: Printed, name: str, epsilon: float, measure: str) -> float
     return printed.get((MECHANISMS[name].printed or "", epsilon), {}).get(measure, math.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """All mechanisms at one epsilon, picklable."""
-
-    histogram: Histogram
-    mechanisms: tuple[str, ...]
-    seed: int
-
-    def __call__(self, epsilon: float) -> Tables:
-        games = {rule: NoiseGame(self.histogram, epsilon, rule) for rule in ("paper", "default")}
-        profiles, seconds = {}, {}
-        for name in self.mechanisms:
-            how = MECHANISMS[name]
-            begun = time.perf_counter()
-            solve = getattr(games[how.scales], how.method)
-            profiles[name, epsilon] = solve(rule=how.rule) if how.rule else solve(seed=self.seed)
-            seconds[name, epsilon] = time.perf_counter() - begun
-        searched = {how.scales for how in map(MECHANISMS.__getitem__, self.mechanisms) if not how.rule}
-        bounds = {(rule, epsilon): games[rule].lower_bound() for rule in games if rule in searched}
-        return Tables(profiles, seconds, bounds)
-
-
 def compute(
     histogram: Histogram,
     epsilons: tuple[float, ...] = EPSILONS,
@@ -172,18 +137,7 @@ def compute(
     executor: Executor | None = None,
     progress: Progress = lambda share: None,
 ) -> Tables:
-    """Solve every game of the tables.
-
-    Parameters
-    ----------
-    histogram : Histogram
-    epsilons : tuple of float
-        Of one draw.
-    mechanisms : tuple of str
-        Of :data:`MECHANISMS`; by default all but the slow genetic search.
-    seed : int
-    executor, progress
-        As :func:`equinoise.experiments.steps.spread` takes them: epsilons are its items.
+    """Solve every game of the tables; threads of the executor work on one epsilon each.
 
     References
     ----------
@@ -192,15 +146,24 @@ def compute(
     """
     for name in mechanisms:
         _checks.choice("mechanisms", name, MECHANISMS)
+    searched = {MECHANISMS[name].scales for name in mechanisms if not MECHANISMS[name].rule}
+    made = Tables({}, {}, {})
+
+    def solve(epsilon: float) -> None:
+        games = {scales: NoiseGame(histogram, epsilon, scales) for scales in ("paper", "default")}
+        for name in mechanisms:
+            how = MECHANISMS[name]
+            begun = time.perf_counter()
+            search = getattr(games[how.scales], how.method)
+            made.profiles[name, epsilon] = search(rule=how.rule) if how.rule else search(seed=seed)
+            made.seconds[name, epsilon] = time.perf_counter() - begun
+        made.lower_bound.update({(scales, epsilon): games[scales].lower_bound() for scales in searched})
+
     chosen = [_checks.epsilon(epsilon, "epsilons", allow_infinite=False) for epsilon in epsilons]
-    parts = spread(_Task(histogram, mechanisms, seed), chosen, executor, progress)
+    spread(solve, chosen, executor, progress)
     order = [(name, epsilon) for name in mechanisms for epsilon in chosen]
-    of = dict(zip(chosen, parts, strict=True))
-    return Tables(
-        {key: of[key[1]].profiles[key] for key in order},
-        {key: of[key[1]].seconds[key] for key in order},
-        {key: bound for part in parts for key, bound in part.lower_bound.items()},
-    )
+    ordered = {key: made.profiles[key] for key in order}, {key: made.seconds[key] for key in order}
+    return Tables(*ordered, made.lower_bound)
 
 
 def column(
@@ -262,29 +225,19 @@ def _text(
     """Return the paragraphs of a column's exhibit; `given` for a column of the user's file."""
     searches = [profile for (name, _), profile in tables.profiles.items() if not MECHANISMS[name].rule]
     certified = sum(profile.certified for profile in searches)
-    laplace = max(
-        profile.realised_epsilon / epsilon
-        for (name, epsilon), profile in tables.profiles.items()
-        if name == _LAPLACE
-    )
+    shares = [made.realised_epsilon / e for (name, e), made in tables.profiles.items() if name == _LAPLACE]
     paragraphs = (
         f"{what[0].upper()}{what[1:]} in {histogram.n_bins} bins; bounds from the data, as in the paper. In "
         f"{certified} of {len(searches)} searches every record is satisfied, checked from the definition.",
         f"The paper's Laplace mechanism ignores that one record in {histogram.n:,} is drawn: its actual "
-        f"epsilon is at most {100.0 * laplace:.2g}% of the nominal one. So the tables have two more: Laplace "
-        "calibrated for any data (amplified) and for these data (smallest), with the least uniform scale "
-        "that satisfies every record.",
+        f"epsilon is at most {100.0 * max(shares):.2g}% of the nominal one. So the tables have two more: "
+        "Laplace calibrated for any data (amplified) and for these data (smallest), with the least uniform "
+        "scale that satisfies every record.",
         "Why ours differs from what was published: these are other data. And with the paper's five scales "
         "best response ends far from its figures, while the lower bound says how little could be better "
         f"with these scales. {_level(tables, printed)}",
     )
-    if not given:
-        return paragraphs
-    return (
-        *paragraphs,
-        "These figures show the data and the noise scales. For data that must stay private, keep this "
-        "report to yourself and use `equinoise nvo`, which separates what may be shared.",
-    )
+    return (*paragraphs, _KEEP) if given else paragraphs
 
 
 def _level(tables: Tables, printed: Printed) -> str:
@@ -365,38 +318,26 @@ def _positive(values: list[float]) -> NDArray[np.float64]:
     return np.where(given > 0.0, given, np.nan)
 
 
-def _units(tables: Tables) -> tuple[NDArray[np.float64], float]:
-    """Return what the bins stand for in the units of the data, and the length of their range."""
-    histogram = tables.profiles[_BEST, _SHOWN].game.histogram
-    start, stop = histogram.range
-    return np.asarray(start + histogram.midpoints * (stop - start)), stop - start
-
-
 def _distribution_picture(tables: Tables, unit: str) -> Picture:
     """Draw the original, and what NVO and Laplace release."""
     names = (_BEST, _PAPER, _LAPLACE)
-    series = [(name, tables.profiles[name, _SHOWN].pmf) for name in names]
-    pmf = tables.profiles[_BEST, _SHOWN].game.histogram.pmf
-    options: Any = {"values": _units(tables)[0], "unit": figures.printable(unit)}
+    profiles = {name: tables.profiles[name, _SHOWN] for name in names}
     return Picture(
         f"What is released at ε = {_SHOWN:g}, and the original",
         "The grey area is the original. The lines are releases, whose divergences from it are: "
         f"{_said(tables, names, _SHOWN)}.",
-        column_figure(lambda ax: release_figures.distributions(ax, pmf, series, **options)),
+        column_figure(lambda ax: drawing.released(ax, profiles, unit)),
     )
 
 
 def _noise_picture(tables: Tables, unit: str) -> Picture:
     """Draw which scales records of each value use."""
-    profile, (values, length) = tables.profiles[_BEST, _SHOWN], _units(tables)
-    uniform = [
-        (name, float(tables.profiles[name, _SHOWN].game.scales[0]) * length) for name in (_LAPLACE, _SMALLEST)
-    ]
-    shown = values, profile.game.scales * length, profile.counts, uniform
+    profile = tables.profiles[_BEST, _SHOWN]
+    uniform = {name: tables.profiles[name, _SHOWN] for name in (_LAPLACE, _SMALLEST)}
     quiet = profile.counts[:, int(profile.game.scales.argmin())].sum() / profile.game.n
     return Picture(
         f"How much noise records have by their value, ε = {_SHOWN:g}; larger points are more records",
         f"{quiet:.0%} of the records use the smallest scale, which is nearly no noise. Horizontal lines are "
         "uniform scales: the paper's, and the least that is private for these data.",
-        column_figure(lambda ax: release_figures.noise_scales(ax, *shown, unit=figures.printable(unit))),
+        column_figure(lambda ax: drawing.noise(ax, profile, uniform, unit)),
     )

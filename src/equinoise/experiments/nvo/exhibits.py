@@ -11,7 +11,7 @@ from equinoise.experiments.steps import Settings, Step
 
 __all__ = ["steps"]
 
-_START = "Does best response always end where everybody is private?"
+_START = "Does best response always end where every record is satisfied?"
 _PAIR = "A regression on released data"
 
 

@@ -80,16 +80,9 @@ class Size(NamedTuple):
 class Regression:
     """Errors of predicting the second column from the first: E epsilons, R replicates.
 
-    Attributes
-    ----------
-    epsilon : float64[E]
-    rmse : dict of str to float64[R, E]
-        "original", "NVO" and "Laplace": root mean square error over all records of the data, in the
-        normalised units of the second column.
-    kl : dict of str to float64[E]
-        "NVO" and "Laplace": divergence of what is released from the data.
-    certified : bool[E]
-        Whether the NVO profile satisfies every record.
+    `rmse` has "original", "NVO" and "Laplace", float64[R, E]: the root mean square error over all records of
+    the data, in the normalised units of the second column. `kl`, float64[E], are divergences of the releases
+    from the data, and `certified`, bool[E], says whether the NVO profile satisfies every record.
     """
 
     epsilon: Floats
@@ -117,36 +110,14 @@ def regression(
     n_bins: int = 41,
     n_replicates: int = 5,
     seed: int = 0,
-    executor: Any = None,
-    progress: bool | str = False,
+    executor: Executor | None = None,
 ) -> Regression:
     """Train a small network on the data, on an NVO release and on a Laplace release, and compare.
 
-    Parameters
-    ----------
-    first, second : array_like, shape (n,)
-        Predict the second column from the first.
-    epsilons : tuple of float
-        Of one row.
-    n_bins : int
-        Bins of each column.
-    n_replicates : int
-        R: samples, and first weights of the network. Each sample has as many rows as the data.
-    seed, executor, progress
-        As :func:`equinoise.replicates.run` takes them. Such samples are not private.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-    ImportError
-        If scikit-learn is not installed.
-
-    Notes
-    -----
-    Both columns are released together, on a grid. The Laplace release has noise of scale
-    sensitivity/epsilon on each column, as the paper's: it is the uniform scale that ignores that one record
-    in n is drawn. The network has three layers of ten rectified linear units.
+    Both columns, array_like of shape (n,), are released together, on a grid. The Laplace release has noise of
+    scale sensitivity/epsilon on each column, as the paper's [1]_: it is the uniform scale that ignores that
+    one record in n is drawn. Replicates have their own samples, of as many rows as the data, which are not
+    private, and first weights of the network.
 
     References
     ----------
@@ -164,7 +135,8 @@ def regression(
         for values, part in ((first, histogram.first), (second, histogram.second))
     )
     task = _Task(histogram, (x, y), [p.pmf for p in profiles + plain], seed)
-    errors = replicates.run(task, n, block=1, executor=executor, progress=progress)
+    with _quietly():
+        errors = replicates.run(task, n, block=1, executor=executor)
     e = len(chosen)
     return Regression(
         np.array(chosen),
@@ -215,9 +187,7 @@ class _Task:
             max_iter=500,
             random_state=replicate,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # 500 steps are enough where it has not quite converged
-            network.fit(((x - centre) / width)[:, None], (y - middle) / height)
+        network.fit(((x - centre) / width)[:, None], (y - middle) / height)
         inputs, truth = self.data
         predicted = middle + height * network.predict(((inputs - centre) / width)[:, None])
         return float(np.sqrt(np.mean((predicted - truth) ** 2)))
@@ -246,10 +216,9 @@ def pair(
     if chosen is None or lacking:
         return experiment.exhibit(question="Left out.", headline=f"Left out: {lacking}")
     x, y = (values[::every] for values in chosen.load())
-    with _quietly():
-        made = regression(
-            x, y, epsilons=epsilons, n_bins=bins, n_replicates=n, seed=settings.seed, executor=executor
-        )
+    made = regression(
+        x, y, epsilons=epsilons, n_bins=bins, n_replicates=n, seed=settings.seed, executor=executor
+    )
     mean = {name: errors.mean(axis=0) for name, errors in made.rmse.items()}
     nvo, laplace = (mean[name][0] / mean["original"][0] for name in ("NVO", "Laplace"))
     kept = "" if every == 1 else f" This scale takes every {every}th record."
@@ -279,7 +248,7 @@ def pair(
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Let every network have one thread of its own, and say nothing of those that stop early."""
+    """Let every network have one thread, and say nothing of those that stop early: 500 steps are enough."""
     from sklearn.exceptions import ConvergenceWarning
 
     limited: Any = importlib.import_module("threadpoolctl").threadpool_limits(1)

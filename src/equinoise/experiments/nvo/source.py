@@ -22,19 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Source:
-    """A column, and which of the paper's data sets it is compared with.
-
-    Attributes
-    ----------
-    what : str
-        The column in words.
-    unit : str
-        Of its values.
-    load : callable
-        Returns its values, float64[n].
-    published : str
-        "nba_height", "income_899" or "income_10000".
-    """
+    """A column in words, the unit of its values, what loads them, and the paper's data set to compare."""
 
     what: str
     unit: str

@@ -24,7 +24,7 @@ _WHY = "The dynamics can end where the last unsatisfied records cannot help them
 def start(
     experiment: Experiment, source: Source, settings: Settings, executor: Executor | None, progress: Progress
 ) -> Exhibit:
-    """Run best response from three kinds of starts, and count the runs that end with everybody satisfied.
+    """Run best response from three kinds of starts, and count those that end with every record satisfied.
 
     References
     ----------
@@ -53,14 +53,14 @@ def start(
     enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon)
     return experiment.exhibit(
         question="The paper says that every equilibrium is private once the largest scale is large enough.",
-        headline="Everybody is satisfied in "
+        headline="Every record is satisfied in "
         + ", ".join(f"{good} of {runs} runs with {name}" for name, (good, runs) in ended.items())
         + ".",
         text=(
             f"Best response on {source.what} at epsilon {_EPSILON:g} with the default scales, {_STARTS} "
             f"orders of turns from each start. The theorem asks for a largest scale of {enough:.3f} of the "
             f"range; here it is {float(game.scales.max()):.3f}.",
-            "What does hold: the payoff is a potential, so from a start in which everybody is satisfied "
+            "What does hold: the payoff is a potential, so from a start in which every record is satisfied "
             "the dynamics never leave such profiles. That is why the default start here is the largest "
             "scale, and why a profile is called certified only after every record was checked.",
         ),

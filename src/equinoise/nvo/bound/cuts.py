@@ -22,7 +22,7 @@ _STALLED = 4
 
 
 class Solution(NamedTuple):
-    """Of a node: a bound; parts float64[R, V] of a bin's players and mass float64[K], None where unknown."""
+    """Of a node: a bound; parts float64[R, V] of a bin's records and mass float64[K], None where unknown."""
 
     bound: float
     parts: Floats | None = None
@@ -53,9 +53,9 @@ class Cuts:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        n_bins, n_scales, _ = problem.kernel.shape
-        mass = np.einsum("kvx,k->x", problem.kernel, problem.players) / n_scales
-        own, shared = problem.players, mass[problem.occupied]
+        n_bins, n_scales, _ = problem.masses.shape
+        mass = np.einsum("kvx,k->x", problem.masses, problem.records) / n_scales
+        own, shared = problem.records, mass[problem.occupied]
         self.rows = {(i, int(x), 1.0): None for i, x in enumerate(problem.occupied)}
         self.bins = np.repeat(np.arange(n_bins), _SPREAD)
         low, high = np.minimum(own, shared) / 2.0, np.maximum(own, shared) * 2.0
@@ -75,9 +75,9 @@ class Cuts:
             if solved is None:
                 return Solution(math.inf) if self._impossible(node) else Solution(best, parts, mass)
             multipliers, parts = solved
-            mass = np.einsum("kv,kvx->x", parts * self.problem.players[:, None], self.problem.kernel)
+            mass = np.einsum("kv,kvx->x", parts * self.problem.records[:, None], self.problem.masses)
             slopes = 1.0 / mass[self.problem.occupied]
-            value = float(self.problem.share @ np.log(self.problem.players * slopes))
+            value = float(self.problem.share @ np.log(self.problem.records * slopes))
             slopes = np.where(multipliers.slopes > 0.0, multipliers.slopes, slopes)
             bound = dual_bound(self.problem, node, multipliers._replace(slopes=slopes))
             close = max(gap * value, _CLOSE)
@@ -114,7 +114,7 @@ class Cuts:
 
     def _fails(self, node: Node, parts: Floats, mass: Floats, sign: float, limit: float) -> Floats:
         """Return by which part of its right side every row of one sign fails, float64[R, K]."""
-        left = np.einsum("kv,kvx->kx", parts, self.problem.kernel)
+        left = np.einsum("kv,kvx->kx", parts, self.problem.masses)
         places = np.arange(len(mass))
         for i in np.flatnonzero(node.forced.any(axis=1)):
             bins, signs = np.full(len(mass), i), np.full(len(mass), sign)
@@ -137,7 +137,7 @@ class Cuts:
         occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
         by how much all rows are allowed to fail: its multipliers say why they fail.
         """
-        n_bins, n_scales, _ = self.problem.kernel.shape
+        n_bins, n_scales, _ = self.problem.masses.shape
         bins, places, signs = (np.array(part) for part in zip(*self.rows, strict=True))
         columns = self._columns(places, 1 if elastic else n_bins)
         entries, size = self._row_entries(node, columns, bins, places, signs)
@@ -171,7 +171,7 @@ class Cuts:
 
     def _columns(self, places: Ints, n_rest: int) -> _Columns:
         needed = np.union1d(self.problem.occupied, places)
-        n_bins, n_scales, n_places = self.problem.kernel.shape
+        n_bins, n_scales, n_places = self.problem.masses.shape
         of_place = np.full(n_places, -1)
         of_place[needed] = n_bins * n_scales + np.arange(len(needed))
         first_rest = n_bins * n_scales + len(needed)
@@ -181,7 +181,7 @@ class Cuts:
         self, node: Node, columns: _Columns, bins: Ints, places: Ints, signs: Floats
     ) -> tuple[list[Any], Floats]:
         """Return the entries of the rows, each divided by its size, and the sizes float64[m]."""
-        n_scales = self.problem.kernel.shape[1]
+        n_scales = self.problem.masses.shape[1]
         left = left_sides(self.problem, node, bins, places, signs)
         right = np.where(signs > 0.0, self.problem.high, self.problem.low) * self.scale[places]
         size = np.maximum(left.max(axis=1), right)
@@ -204,10 +204,10 @@ class Cuts:
 
     def _equalities(self, columns: _Columns) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
-        n_bins, n_scales, _ = self.problem.kernel.shape
+        n_bins, n_scales, _ = self.problem.masses.shape
         needed = columns.needed
-        players = self.problem.players[:, None, None]
-        mass = (self.problem.kernel[:, :, needed] * players / self.scale[needed]).reshape(
+        records = self.problem.records[:, None, None]
+        mass = (self.problem.masses[:, :, needed] * records / self.scale[needed]).reshape(
             n_bins * n_scales, -1
         )
         types, at = np.nonzero(mass > 1e-13)
@@ -224,10 +224,10 @@ class Cuts:
         return _sparse(entries, n_bins + len(needed), columns.n)
 
     def _bounds(self, node: Node, columns: _Columns, elastic: bool) -> Floats:
-        """Return lower and upper bounds float64[n, 2]: forced types have a player, forbidden ones none."""
+        """Return lower and upper bounds float64[n, 2]: forced types have a record, forbidden ones none."""
         low, high = np.zeros(columns.n), np.full(columns.n, np.inf)
         low[columns.first_rest :] = 0.0 if elastic else -np.inf
-        low[: node.forced.size] = (node.forced / self.problem.players[:, None]).ravel()
+        low[: node.forced.size] = (node.forced / self.problem.records[:, None]).ravel()
         high[: node.allowed.size] = node.allowed.ravel()
         return np.column_stack([low, high])
 

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from equinoise import _checks
 from equinoise.nvo.bound.cuts import Cuts, Solution
 from equinoise.nvo.bound.relaxation import Floats, Node, Problem, make_problem
-from equinoise.nvo.ratios import checked_game, ratio_limits
+from equinoise.nvo.search.table import checked_game, ratio_limits
 
 __all__ = ["lower_bound"]
 
 _FIRST_GAP = 1e-4  # to which the first program is solved, relative
 _GAP = 2e-3  # and the others
-_USED = 1e-7  # a larger part of a bin's players counts as use
-_NOT_FINE = 1e-6  # relative excess over a limit
+_USED = 1e-7  # a larger part of a bin's records counts as use
+_NOT_SATISFIED = 1e-6  # relative excess over a limit
 
 
 def lower_bound(
@@ -30,7 +30,7 @@ def lower_bound(
     Parameters
     ----------
     kernel : float64[K, V, K] or float64[R, V, K]
-        Masses M[k, v, x] of the noise; of all bins, or of the R bins that hold players.
+        The noise matrix M[k, v, x]; of all bins, or of the R bins that hold records.
     bin_counts : int64[K]
         The histogram.
     epsilon : float
@@ -45,18 +45,13 @@ def lower_bound(
     float
         In nats, never negative.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of a wrong kind or out of range.
-
     Notes
     -----
-    The relaxation lets a bin of few players mix what they cannot mix: a scale too small to be allowed and
+    The relaxation lets a bin of few records mix what they cannot mix: a scale too small to be allowed and
     another one, of which the average is allowed. Where that happens, the program is solved twice more:
-    without that type, and with a player at least who uses it and is fine. The lesser value is a bound, and so
-    it goes on at the node with the least one, until no type that is used there breaks a limit or `nodes` is
-    reached.
+    without that type, and with a record at least that uses it and is satisfied. The lesser value is a bound,
+    and so it goes on at the node with the least one, until no type that is used there breaks a limit or
+    `nodes` is reached.
 
     No value of a solver enters the result. Its multipliers are put into the Lagrange dual, which is a bound
     for any multipliers, and the most that rounding can have added is subtracted
@@ -82,7 +77,7 @@ def lower_bound(
 
 def _least_leaf(problem: Problem, nodes: int, enough: float) -> float:
     """Return the least bound among the leaves of the tree when the search stops."""
-    shape = problem.kernel.shape[:2]
+    shape = problem.masses.shape[:2]
     root = Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_))
     cuts, order = Cuts(problem), itertools.count()
     solution = cuts.relax(root, _FIRST_GAP)
@@ -104,16 +99,16 @@ def _least_leaf(problem: Problem, nodes: int, enough: float) -> float:
 def _branch(problem: Problem, node: Node, solution: Solution) -> tuple[int, int] | None:
     """Return the type (bin, scale) to decide on, None when nothing is left to decide.
 
-    That is a type in use that breaks a limit, else one that less than one player uses.
+    That is a type in use that breaks a limit, else one that less than one record uses.
     """
     if solution.parts is None or solution.mass is None:
         return None
     parts = np.where((solution.parts > _USED) & ~node.forced, solution.parts, 0.0)
     excess = _excess(problem, solution.mass)
-    score = np.where(excess > _NOT_FINE, parts * (1.0 - solution.parts) * np.minimum(excess, 1.0), 0.0)
+    score = np.where(excess > _NOT_SATISFIED, parts * (1.0 - solution.parts) * np.minimum(excess, 1.0), 0.0)
     if not score.any():
-        players = parts * problem.players[:, None]
-        score = np.where(players < 1.0 - 1e-6, players * (1.0 - players), 0.0)
+        records = parts * problem.records[:, None]
+        score = np.where(records < 1.0 - 1e-6, records * (1.0 - records), 0.0)
     if not score.any():
         return None
     i, v = np.unravel_index(int(score.argmax()), score.shape)
@@ -122,7 +117,7 @@ def _branch(problem: Problem, node: Node, solution: Solution) -> tuple[int, int]
 
 def _excess(problem: Problem, mass: Floats) -> Floats:
     """Return by which part every type breaks its worse limit at a given mass, float64[R, V]."""
-    ratio = np.divide(problem.kernel, mass, out=np.zeros_like(problem.kernel), where=mass > 0.0)
+    ratio = np.divide(problem.masses, mass, out=np.zeros_like(problem.masses), where=mass > 0.0)
     excess = ratio.max(axis=2) / problem.high - 1.0
     if problem.low > 0.0:
         excess = np.maximum(excess, 1.0 - ratio[:, :, mass > 0.0].min(axis=2) / problem.low)

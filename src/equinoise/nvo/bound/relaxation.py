@@ -1,7 +1,7 @@
 """The convex relaxation of a game, and bounds that hold whatever a solver's tolerance was.
 
-With c players of bin k at scale v and S = sum of c M, every scale v that bin k uses in a certified profile
-has ``low S[x] <= M[k, v, x] <= high S[x]`` at every x. Averaged over the players of a bin these are
+With c records of bin k at scale v and S = sum of c M, every scale v that bin k uses in a certified profile
+has ``low S[x] <= M[k, v, x] <= high S[x]`` at every x. Averaged over the records of a bin these are
 linear in c:
 
     sum_v c[k, v] M[k, v, x] / n_k <= high S[x],    and  >= low S[x] where low > 0.
@@ -29,10 +29,10 @@ _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds 
 
 
 class Problem(NamedTuple):
-    """A game with R occupied bins: kernel float64[R, V, K], players float64[R], occupied int64[R], limits."""
+    """A game with R occupied bins: masses float64[R, V, K], records float64[R], occupied int64[R], limits."""
 
-    kernel: Floats
-    players: Floats
+    masses: Floats
+    records: Floats
     occupied: Ints
     high: float
     low: float
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
     @property
     def share(self) -> Floats:
         """The histogram q of the occupied bins, float64[R]."""
-        return np.asarray(self.players / self.players.sum())
+        return np.asarray(self.records / self.records.sum())
 
 
 class Node(NamedTuple):
@@ -64,14 +64,14 @@ class Multipliers(NamedTuple):
     slopes: Floats
 
 
-def make_problem(kernel: Floats, bin_counts: Ints, low: float, high: float) -> Problem:
+def make_problem(masses: Floats, bin_counts: Ints, low: float, high: float) -> Problem:
     """Return the problem of a game whose ratios must lie in [low, high], these loosened a little.
 
-    kernel float64[R, V, K] of the occupied bins; bin_counts int64[K].
+    masses float64[R, V, K] of the occupied bins; bin_counts int64[K].
     """
     occupied = np.flatnonzero(bin_counts)
     return Problem(
-        kernel,
+        masses,
         bin_counts[occupied].astype(np.float64),
         occupied,
         min(high * (1.0 + _LOOSER), 1.0),
@@ -86,7 +86,7 @@ def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Fl
     worst of its forced ones among them. So does the worse of that one and any type that is used, and the
     average of these is what the row says.
     """
-    signed = signs[:, None] * problem.kernel[bins, :, places]
+    signed = signs[:, None] * problem.masses[bins, :, places]
     worst = np.where(node.forced[bins], signed, -np.inf).max(axis=1, keepdims=True)
     return np.asarray(signs[:, None] * np.maximum(signed, worst))
 
@@ -113,7 +113,7 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
         r[k, v] = sum_x M[k, v, x] (q g + sum of y sign limit over the rows at x)[x]
                   - sum over the rows of bin k of y sign L[v]/n_k.
 
-    At most, a bin gives r[k, v] once for every forced type and its largest allowed r for each other player;
+    At most, a bin gives r[k, v] once for every forced type and its largest allowed r for each other record;
     that value is subtracted. In floating point a sum of j terms, in any order, is off by at most
     j 2^-53/(1 - j 2^-53) times the sum of their absolute values. r has K + m terms of a few factors each;
     twice that bound, with everything that is added up counted absolutely, is subtracted as well.
@@ -127,22 +127,22 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
         own = share * m.slopes
         price[problem.occupied] += own
         size[problem.occupied] += own
-        logs = np.log(problem.players * m.slopes)
+        logs = np.log(problem.records * m.slopes)
         terms = float(share @ (logs + 1.0))
         gross = float(share @ (np.abs(logs) + 2.0))
     left = (
-        left_sides(problem, node, m.bins, m.places, m.signs) * (m.weights / problem.players[m.bins])[:, None]
+        left_sides(problem, node, m.bins, m.places, m.signs) * (m.weights / problem.records[m.bins])[:, None]
     )
-    worth, absolute = problem.kernel @ price, problem.kernel @ size
+    worth, absolute = problem.masses @ price, problem.masses @ size
     np.add.at(worth, m.bins, -m.signs[:, None] * left)
     np.add.at(absolute, m.bins, left)
-    free = problem.players - node.forced.sum(axis=1)
+    free = problem.records - node.forced.sum(axis=1)
     most = free @ np.where(node.allowed, worth, -np.inf).max(axis=1) + worth[node.forced].sum()
-    gross += float(problem.players @ absolute.max(axis=1))
+    gross += float(problem.records @ absolute.max(axis=1))
     n_terms = len(price) + len(m.bins) + 2 * len(free) + 20
     return terms - float(most) - 2.0 * n_terms * _UNIT * gross
 
 
 def _at_places(problem: Problem, m: Multipliers, factors: Floats) -> Floats:
     """Return the sum of weights times factors of the rows at every x, float64[K]."""
-    return np.asarray(np.bincount(m.places, m.weights * factors, problem.kernel.shape[2]), dtype=np.float64)
+    return np.asarray(np.bincount(m.places, m.weights * factors, problem.masses.shape[2]), dtype=np.float64)

@@ -1,1 +1,1 @@
-"""Kernels of the noise variance optimisation game: noise, and what a profile is worth."""
+"""Compiled functions of the game: noise, and what a profile is worth."""

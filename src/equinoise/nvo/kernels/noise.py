@@ -1,4 +1,4 @@
-"""Kernels of the noise: masses of truncated Laplace noise on equal bins."""
+"""Compiled noise: masses of truncated Laplace noise on equal bins."""
 
 from __future__ import annotations
 

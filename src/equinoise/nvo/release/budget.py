@@ -61,11 +61,6 @@ def epsilon_for_total(
     -------
     Budget
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-
     Notes
     -----
     By bisection of ln(epsilon) from total/m, which always stays within the total, to the total. What

@@ -46,11 +46,6 @@ def certificate(
         ``realised_epsilon`` and ``composed`` (each for ``removal`` and ``addition``), ``bounds`` (``low``,
         ``high``, ``source``), ``range``, ``rows``, ``seed``, ``sampling`` and ``versions``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-
     Examples
     --------
     >>> from equinoise.nvo import Histogram, NoiseGame

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise.nvo.evaluation import Evaluation
-from equinoise.nvo.noise import Kernel
+from equinoise.nvo.noise import Noise
 
 __all__ = ["DELTA", "Composition", "compose"]
 
@@ -69,14 +69,14 @@ class Composition:
 
 
 def compose(
-    kernel: Kernel, counts: NDArray[np.int64], evaluation: Evaluation, draws: int, delta: float = DELTA
+    noise: Noise, counts: NDArray[np.int64], evaluation: Evaluation, draws: int, delta: float = DELTA
 ) -> Composition:
     """Bound epsilon of several independent draws of a profile.
 
     Parameters
     ----------
-    kernel : Kernel
-        Masses M[k, v, x] of noise.
+    noise : Noise
+        Of any family.
     counts : int64[K, V]
         The profile.
     evaluation : Evaluation
@@ -113,17 +113,17 @@ def compose(
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     accountant = _accountant() if share >= _SMALLEST_DELTA and m <= _MOST_DRAWS else None
     worst = [
-        _worst(kernel, counts, evaluation.pmf, largest, sign, m, share, accountant)
+        _worst(noise, counts, evaluation.pmf, largest, sign, m, share, accountant)
         for sign, largest in ((-1, evaluation.epsilon), (1, evaluation.epsilon_addition))
     ]
     exact = accountant is not None and max(worst) <= _FUTILE
     method = "privacy loss distribution" if exact else "Rényi divergence"
-    median = _median(kernel, counts, evaluation, m, share)
+    median = _median(noise, counts, evaluation, m, share)
     return Composition(m, share, worst[0], worst[1], median, method)
 
 
 def _median(
-    kernel: Kernel, counts: NDArray[np.int64], evaluation: Evaluation, draws: int, delta: float
+    noise: Noise, counts: NDArray[np.int64], evaluation: Evaluation, draws: int, delta: float
 ) -> float | None:
     """Return an epsilon that half of the records do not exceed for their removal."""
     types = np.argwhere(counts)
@@ -132,7 +132,7 @@ def _median(
     bounds = np.empty(len(types))
     for i, (k, v) in enumerate(types):
         largest = float(evaluation.epsilon[k, v])
-        mass = kernel.rows(np.array([k]))[0, v]
+        mass = noise.rows(np.array([k]))[0, v]
         loss, p = _losses(mass, evaluation.pmf, int(counts.sum()), -1, largest)
         bounds[i] = min(_by_largest(largest, draws, delta), _by_renyi(loss, p, draws, delta))
     order = np.argsort(bounds)
@@ -150,7 +150,7 @@ def _accountant() -> Any:
 
 
 def _worst(
-    kernel: Kernel,
+    noise: Noise,
     counts: NDArray[np.int64],
     pmf: Floats,
     largest: Floats,
@@ -167,7 +167,7 @@ def _worst(
     """
 
     def losses(k: int, v: int) -> tuple[Floats, Floats]:
-        return _losses(kernel.rows(np.array([k]))[0, v], pmf, int(counts.sum()), sign, float(largest[k, v]))
+        return _losses(noise.rows(np.array([k]))[0, v], pmf, int(counts.sum()), sign, float(largest[k, v]))
 
     def renyi(k: int, v: int) -> float:
         return _by_renyi(*losses(k, v), draws, delta)

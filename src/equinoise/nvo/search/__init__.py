@@ -1,5 +1,7 @@
-"""Searches for a profile: best response, annealing, genetic, exhaustive."""
+"""Searches for a profile, as functions over arrays; :mod:`equinoise.nvo.registry` lists them."""
 
-from equinoise.nvo.search.local import Found, anneal, exhaustive, genetic
+from equinoise.nvo.search.enumeration import exhaustive, genetic
+from equinoise.nvo.search.local import anneal
+from equinoise.nvo.search.table import Found
 
 __all__ = ["Found", "anneal", "exhaustive", "genetic"]

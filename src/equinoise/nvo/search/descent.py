@@ -26,14 +26,52 @@ Ints = NDArray[np.int64]
 Judge = Callable[[Ints, Floats], bool]
 
 
+class _Walk:
+    """A profile, what it releases and its KL up to a constant, and moves that every record agrees to."""
+
+    def __init__(self, masses: Floats, start: Ints, target: Floats, satisfied: Judge) -> None:
+        self.masses, self.satisfied = masses, satisfied
+        self.counts = start.copy()
+        self.seen = target > 0.0
+        self.p = target[self.seen]
+        self.add_up()
+        self.kl = self._score(self.total[self.seen])
+
+    def add_up(self) -> None:
+        self.total = np.tensordot(self.counts.astype(np.float64), self.masses, axes=2)
+
+    def _score(self, total: Floats) -> float:
+        """Return KL up to a constant, infinite where something of the histogram is no longer released."""
+        return float(-(self.p * np.log(total)).sum()) if (total > 0.0).all() else np.inf
+
+    def move(self, b: int, v: int, w: int, size: int, below: float) -> bool:
+        """Move records of a bin between two scales if KL is then below a limit and all are satisfied."""
+        change = size * (self.masses[b, w] - self.masses[b, v])
+        score = self._score((self.total + change)[self.seen])
+        if not score < below:
+            return False
+        self.counts[b, [v, w]] += -size, size
+        if not self.satisfied(self.counts, self.total + change):
+            self.counts[b, [v, w]] += size, -size
+            return False
+        self.total, self.kl = self.total + change, score
+        return True
+
+
 def anneal(
-    masses: Floats, start: Ints, target: Floats, fine: Judge, *, seed: int | None = 0, steps: int = 20_000
+    masses: Floats,
+    start: Ints,
+    target: Floats,
+    satisfied: Judge,
+    *,
+    seed: int | None = 0,
+    steps: int = 20_000,
 ) -> tuple[Ints, int]:
     """Move random groups, at first also where KL grows, and descend from the best profile on the way.
 
     Parameters
     ----------
-    masses, start, target, fine
+    masses, start, target, satisfied
         As for :func:`descend`.
     seed : int or None
         None for the operating system's randomness.
@@ -45,30 +83,19 @@ def anneal(
     (int64[B, V], int)
         The profile, and the rounds of the descent.
     """
-    counts = start.copy()
-    total = np.tensordot(counts.astype(np.float64), masses, axes=2)
-    if not fine(counts, total):
-        return counts, 0
+    walk = _Walk(masses, start, target, satisfied)
+    if not satisfied(walk.counts, walk.total):
+        return walk.counts, 0
     random = np.random.Generator(np.random.Philox(key=stream_key(seed)))
-    seen = target > 0.0
-    p = target[seen]
-    kl = lowest = _score(p, total[seen])
-    best = counts.copy()
+    best, lowest = walk.counts.copy(), walk.kl
     for step in range(steps):
         temperature = _HOT * (_COLD / _HOT) ** (step / steps)
-        b, v, w, size = _any_move(counts, random)
-        score = _score(p, total[seen] + size * (masses[b, w, seen] - masses[b, v, seen]))
-        if v == w or not score < kl + temperature * random.exponential():
+        b, v, w, size = _any_move(walk.counts, random)
+        if v == w or not walk.move(b, v, w, size, walk.kl + temperature * random.exponential()):
             continue
-        _shift(counts, b, v, w, size)
-        changed = total + size * (masses[b, w] - masses[b, v])
-        if not fine(counts, changed):
-            _shift(counts, b, w, v, size)
-            continue
-        total, kl = changed, score
-        if kl < lowest:
-            best, lowest = counts.copy(), kl
-    return descend(masses, best, target, fine)
+        if walk.kl < lowest:
+            best, lowest = walk.counts.copy(), walk.kl
+    return descend(masses, best, target, satisfied)
 
 
 def _any_move(counts: Ints, random: np.random.Generator) -> tuple[int, int, int, int]:
@@ -81,13 +108,11 @@ def _any_move(counts: Ints, random: np.random.Generator) -> tuple[int, int, int,
     return b, v, int(random.integers(counts.shape[1])), size
 
 
-def _shift(counts: Ints, b: int, v: int, w: int, size: int) -> None:
-    counts[b, v] -= size
-    counts[b, w] += size
-
-
-def descend(masses: Floats, start: Ints, target: Floats, fine: Judge) -> tuple[Ints, int]:
+def descend(masses: Floats, start: Ints, target: Floats, satisfied: Judge) -> tuple[Ints, int]:
     """Move groups of records to other scales while KL falls and every record stays satisfied.
+
+    In a round every bin's records are offered every other scale: all of those with one scale, half of them, a
+    quarter, down to one. The search ends with a round without a move.
 
     Parameters
     ----------
@@ -97,40 +122,24 @@ def descend(masses: Floats, start: Ints, target: Floats, fine: Judge) -> tuple[I
         The profile to start from.
     target : float64[X]
         The histogram, adding up to one.
-    fine : callable
+    satisfied : callable
         From counts int64[B, V] and what they release S float64[X] to whether every record is satisfied.
 
     Returns
     -------
     (int64[B, V], int)
-        The profile and the number of rounds. The start itself where it is not fine.
-
-    Notes
-    -----
-    In a round every bin's records are offered every other scale: all of those with one scale, half of them, a
-    quarter, down to one. The search ends with a round without a move.
+        The profile and the number of rounds. The start itself where it does not satisfy everybody.
     """
-    counts = start.copy()
-    total = np.tensordot(counts.astype(np.float64), masses, axes=2)
-    if not fine(counts, total):
-        return counts, 0
-    seen = target > 0.0
-    kl = _score(target[seen], total[seen])
+    walk = _Walk(masses, start, target, satisfied)
+    if not satisfied(walk.counts, walk.total):
+        return walk.counts, 0
     rounds, moved = 0, True
     while moved and rounds < _ROUNDS:
         rounds, moved = rounds + 1, False
-        for b, v, w, size in _moves(counts):
-            changed = total + size * (masses[b, w] - masses[b, v])
-            score = _score(target[seen], changed[seen])
-            if not score < kl - _GAIN:
-                continue
-            _shift(counts, b, v, w, size)
-            if fine(counts, changed):
-                total, kl, moved = changed, score, True
-            else:
-                _shift(counts, b, w, v, size)
-        total = np.tensordot(counts.astype(np.float64), masses, axes=2)
-    return counts, rounds
+        for move in _moves(walk.counts):
+            moved |= walk.move(*move, walk.kl - _GAIN)
+        walk.add_up()
+    return walk.counts, rounds
 
 
 def _moves(counts: Ints) -> Iterator[tuple[int, int, int, int]]:
@@ -144,10 +153,3 @@ def _moves(counts: Ints) -> Iterator[tuple[int, int, int, int]]:
                     if size <= counts[b, v]:
                         yield b, v, w, size
                     size //= 2
-
-
-def _score(p: Floats, total: Floats) -> float:
-    """Return KL up to a constant, infinite where something of the histogram is no longer released."""
-    if not (total > 0.0).all():
-        return np.inf
-    return float(-(p * np.log(total)).sum())

@@ -22,19 +22,21 @@ def exhaustive(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> Foun
     Parameters
     ----------
     kernel, bin_counts, epsilon
-        As for :func:`anneal`.
+        As for :func:`equinoise.nvo.search.anneal`.
 
     Returns
     -------
     Found
         The certified profile with the least divergence. If none is certified, the one that satisfies the most
-        players, and of these the one with the least divergence.
+        records, and of these the one with the least divergence.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of a wrong kind or out of range, or there are more than 20 million profiles: the
-        product over bins of (n_k + V - 1) choose (V - 1).
+    Notes
+    -----
+    Refused are games of more than 20 million profiles: the product over bins of (n_k + V - 1) choose (V - 1).
+
+    References
+    ----------
+    .. [1] Nijenhuis, Wilf (1978), *Combinatorial Algorithms*, chapter 5, for the order of a bin's profiles.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def exhaustive(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> Foun
     """
     table = Table(kernel, bin_counts, epsilon)
     n_scales = table.shape[1]
-    n_profiles = math.prod(math.comb(k + n_scales - 1, n_scales - 1) for k in table.players.tolist())
+    n_profiles = math.prod(math.comb(k + n_scales - 1, n_scales - 1) for k in table.records.tolist())
     if n_profiles > _LARGEST_ENUMERATION:
         raise ValueError(
             f"bin_counts must leave at most {_LARGEST_ENUMERATION} profiles, got {n_profiles} "
@@ -71,12 +73,12 @@ def genetic(
     mutation: float = 0.05,
     kept: int = 5,
 ) -> Found:
-    """Search by a genetic algorithm over the players' options, the paper's approximate enumeration.
+    """Search by a genetic algorithm over the records' options, the paper's approximate enumeration.
 
     Parameters
     ----------
     kernel, bin_counts, epsilon, seed
-        As for :func:`anneal`.
+        As for :func:`equinoise.nvo.search.anneal`.
     generations : int
         After the first, which is random.
     population : int
@@ -84,7 +86,7 @@ def genetic(
     parents : int
         The best of a generation, of which the next one's children are made; at least 2.
     mutation : float
-        Probability of a player to change to another option, in every child.
+        Probability of a record to change to another option, in every child.
     kept : int
         The best of a generation that live on; at most `parents`.
 
@@ -93,15 +95,15 @@ def genetic(
     Found
         The best of the last generation; certified only if it happens to be.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of a wrong kind or out of range.
-
     Notes
     -----
-    The payoff is the number of satisfied players + 1 - KL/ln K. Two cuts are drawn for every child, over
-    players in order of their bins.
+    The payoff is the number of satisfied records + 1 - KL/ln K. Two cuts are drawn for every child, over
+    records in order of their bins.
+
+    References
+    ----------
+    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+       (anonymous, under review), appendix B.
 
     Examples
     --------
@@ -132,7 +134,7 @@ class _Herd:
         self, table: Table, key: NDArray[np.uint64], n_parents: int, n_kept: int, stay: float
     ) -> None:
         self.table, self.key, self.n_kept, self.stay = table, key, n_kept, stay
-        self.starts = np.concatenate([[0], np.cumsum(table.players)])
+        self.starts = np.concatenate([[0], np.cumsum(table.records)])
         self.options = np.zeros((n_parents, table.game.n), dtype=np.int16)
         self.counts = table.uniform(0)
 

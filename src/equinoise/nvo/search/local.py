@@ -1,28 +1,25 @@
-"""Searches for the certified profile that is nearest to the histogram, as functions over arrays.
+"""Annealing: the search for the certified profile nearest to the histogram, as a function over arrays.
 
-All take the masses of the noise M, a histogram int64[K] and epsilon, and return counts of
-players by bin and scale. They know nothing of where the masses come from: M[k, v, x] is what a player of
-bin k with scale v gives to bin x.
+It knows nothing of where masses come from: M[k, v, x] is what a record of bin k with scale v gives to bin x.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, replicates
-from equinoise.nvo.ratios import checked_counts
-from equinoise.nvo.search.enumeration import exhaustive, genetic
-from equinoise.nvo.search.table import Found, Ints, Table
+from equinoise.nvo.search.table import Found, Ints, Table, checked_counts
 
-__all__ = ["Found", "anneal", "exhaustive", "genetic"]
+__all__ = ["anneal"]
 
 _PIECE = 20_000  # steps between two looks at whether the user wants to stop
 _PAIR = 0.4  # of the proposals are two transfers at once
-_HOT = 0.01  # first temperature, in units of the start's divergence; _HOT_PLAYERS / n where that is more
-_HOT_PLAYERS = 3.0
+_HOT = 0.01  # first temperature, in units of the start's divergence; _HOT_RECORDS / n where that is more
+_HOT_RECORDS = 3.0
 _COOLED = 1e-5  # the last temperature by the first
 _GAIN = 5e-13  # a smaller one is none: divergences are sums of rounded logarithms
 _SWEEPS = 1000
@@ -44,8 +41,8 @@ def anneal(
     Parameters
     ----------
     kernel : float64[K, V, K] or float64[R, V, K]
-        Masses M[k, v, x] of the noise, each row adding up to one; of all bins, or of the R bins that hold
-        players.
+        The noise matrix M[k, v, x], each row adding up to one; of all bins, or of the R bins that hold
+        records.
     bin_counts : int64[K]
         The histogram.
     epsilon : float
@@ -62,21 +59,20 @@ def anneal(
     Returns
     -------
     Found
-        Certified if any profile on the way was, and then no single player, and no whole group of one type,
+        Certified if any profile on the way was, and then no single record, and no whole group of one type,
         can lower the divergence any more. Never worse than a certified start. If nothing certified was found
-        it is the profile that satisfied the most players.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of a wrong kind or out of range.
+        it is the profile that satisfied the most records.
 
     Notes
     -----
-    A proposal moves all, one or some of a type's players to another scale of their bin, and two proposals in
+    A proposal moves all, one or some of a type's records to another scale of their bin, and two proposals in
     five do that with two types at once. Steps never leave the certified profiles, and what they pay is the
     divergence. If no uniform profile is certified, a first run lowers the excess over the limits until one
     is found.
+
+    References
+    ----------
+    .. [1] Kirkpatrick, Gelatt, Vecchi (1983), *Optimization by Simulated Annealing*, Science 220.
 
     Examples
     --------
@@ -90,13 +86,16 @@ def anneal(
     steps = _checks.integer("steps", steps, 0)
     replicate = _checks.integer("replicate", replicate, 0, 2**63 - 1)
     table = Table(kernel, bin_counts, epsilon)
-    first = None if start is None else _checked_start(table, start)
+    first = None
+    if start is not None:
+        given = checked_counts("start", start, table.bin_counts, table.shape[1], "bin_counts'")
+        first = given[table.occupied].ravel()
     from equinoise._random import stream_key
-    from equinoise.nvo.search.kernels import anneal
+    from equinoise.nvo.search.kernels.anneal import first_words
 
     steps = min(steps, _affordable(table))
     words = np.zeros(4, dtype=np.uint64)
-    anneal.first_words(stream_key(seed), replicate, words)
+    first_words(stream_key(seed), replicate, words)
     chosen = _certified_start(table, first, words, steps)
     if table.evaluate(chosen)[0] < table.game.n or table.shape[1] < 2:
         return table.found(chosen)
@@ -105,21 +104,20 @@ def anneal(
 
 def _affordable(table: Table) -> int:
     """Return how many proposals can be judged: with a lower limit on M/S that is from scratch."""
-    return _LOOKED_AT // table.game.kernel.size if table.game.low > 0.0 else sys.maxsize
+    return _LOOKED_AT // table.game.masses.size if table.game.low > 0.0 else sys.maxsize
 
 
-def _checked_start(table: Table, start: ArrayLike) -> Ints:
-    """Return a given profile int64[K, V] as counts int64[T]."""
-    bin_counts = np.zeros(table.shape[0], dtype=np.int64)
-    bin_counts[table.occupied] = table.players
-    given = checked_counts("start", start, bin_counts, table.shape[1], "bin_counts'")
-    return given[table.occupied].ravel()
+def _pieces(steps: int) -> Iterator[int]:
+    """Yield how many steps come next, looking in between whether the user wants to stop."""
+    for done in range(0, steps, _PIECE):
+        replicates.tick()
+        yield min(_PIECE, steps - done)
 
 
 def _certified_start(table: Table, first: Ints | None, words: NDArray[np.uint64], steps: int) -> Ints:
-    """Return a certified profile to start from, or the one with most satisfied players that was seen."""
-    kernel = table.game.kernel.reshape(len(table.players), table.shape[1], -1)
-    own = kernel[np.arange(len(kernel)), :, table.occupied].max(axis=0)
+    """Return a certified profile to start from, or the one with most satisfied records that was seen."""
+    masses = table.game.masses.reshape(len(table.records), table.shape[1], -1)
+    own = masses[np.arange(len(masses)), :, table.occupied].max(axis=0)
     candidates = [] if first is None else [first]
     candidates += [table.uniform(int(v)) for v in np.argsort(own, kind="stable")]
     best, most = candidates[0], -1
@@ -141,9 +139,8 @@ def _repaired(table: Table, counts: Ints, words: NDArray[np.uint64], steps: int)
     state = table.state(counts)
     now = excess(table.game, state, 0, 0, 0, 0, 0, 0)
     numbers = np.array([now, now, 0.1 * now, _COOLED ** (1.0 / max(steps, 1))])
-    for done in range(0, steps, _PIECE):
-        replicates.tick()
-        if repair(table.game, state, words, numbers, _PAIR, min(_PIECE, steps - done)):
+    for piece in _pieces(steps):
+        if repair(table.game, state, words, numbers, _PAIR, piece):
             break
     return np.asarray(state.counts)
 
@@ -154,16 +151,15 @@ def _annealed(table: Table, counts: Ints, words: NDArray[np.uint64], steps: int)
 
     state, best = table.state(counts), counts.copy()
     _, now = table.evaluate(counts)
-    hot = max(_HOT, _HOT_PLAYERS / table.game.n) * max(table.evaluate(table.uniform(0))[1], now)
+    hot = max(_HOT, _HOT_RECORDS / table.game.n) * max(table.evaluate(table.uniform(0))[1], now)
     numbers = np.array([now, now, hot, _COOLED ** (1.0 / max(steps, 1))])
-    for done in range(0, steps, _PIECE):
-        replicates.tick()
-        run(table.game, state, best, words, numbers, _PAIR, min(_PIECE, steps - done))
+    for piece in _pieces(steps):
+        run(table.game, state, best, words, numbers, _PAIR, piece)
     return best
 
 
 def _polished(table: Table, counts: Ints) -> Ints:
-    """Return a local optimum: transfers of one player or a whole type are made while they pay."""
+    """Return a local optimum: transfers of one record or a whole type are made while they pay."""
     from equinoise.nvo.search.kernels.anneal import polish
 
     state = table.state(counts)

@@ -1,1 +1,1 @@
-"""Kernels of the searches, over the counts of a profile."""
+"""Compiled functions of the searches, over the counts of a profile."""

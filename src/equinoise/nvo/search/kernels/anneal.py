@@ -1,4 +1,4 @@
-"""Kernels of annealing: transfers drawn at random, accepted by Metropolis; at the end, by gain alone."""
+"""Compiled annealing: transfers drawn at random, accepted by Metropolis; at the end, by gain alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def first_words(key: Words, replicate: int, words: Words) -> None:
 
 @njit(forceinline=True)
 def _amount(word: Any, other: Any, count: int) -> Any:
-    """Draw how many of count players move: all (1/2), one (1/4), any number (1/4)."""
+    """Draw how many of count records move: all (1/2), one (1/4), any number (1/4)."""
     kind = word & _THREE
     if kind >= 2:
         return count
@@ -80,7 +80,7 @@ def copy(values: Ints, out: Ints) -> None:
 def anneal(
     game: Game, state: State, best: Ints, words: Words, numbers: Floats, pair: float, n_steps: int
 ) -> None:
-    """Run Metropolis steps among profiles in which every used type is fine.
+    """Run Metropolis steps among profiles in which every used type is satisfied.
 
     numbers float64[4]: divergence of the state, of the best profile so far (best int64[T]), temperature, and
     the factor of the temperature a step. A transfer that changes the divergence by d is accepted iff
@@ -113,8 +113,8 @@ def anneal(
 def polish(game: Game, state: State, now: float, gain: float) -> Any:
     """Go once over all transfers and carry out those that lower the divergence by more than gain.
 
-    Of every used type and every other scale of its bin: all players, else one, and then two, four and so on
-    while that pays. Return (divergence, number of transfers): zero transfers mean that no player, and no
+    Of every used type and every other scale of its bin: all records, else one, and then two, four and so on
+    while that pays. Return (divergence, number of transfers): zero transfers mean that no record, and no
     whole type, can gain.
     """
     n_moves = 0
@@ -140,7 +140,7 @@ def polish(game: Game, state: State, now: float, gain: float) -> Any:
 
 @njit
 def repair(game: Game, state: State, words: Words, numbers: Floats, pair: float, n_steps: int) -> bool:
-    """Run Metropolis steps on the excess until every used type is fine; return whether that was reached.
+    """Run Metropolis steps on the excess until every used type is satisfied; return whether that was reached.
 
     numbers float64[4]: excess of the state, unused, temperature, and its factor a step.
     """

@@ -1,6 +1,6 @@
-"""Kernels of enumeration: all profiles of a tiny game, and the genetic search over players' options.
+"""Compiled enumeration: all profiles of a tiny game, and the genetic search over records' options.
 
-Players stand in order of their bins: those of occupied bin r are starts[r]..starts[r+1]-1. A child is a pure
+Records stand in order of their bins: those of occupied bin r are starts[r]..starts[r+1]-1. A child is a pure
 function of its parents and its address, so a population is never kept: payoffs are, and the children that
 become parents are made again.
 """
@@ -25,20 +25,20 @@ Words = NDArray[np.uint64]
 def _next_profile(counts: Ints, n_scales: int) -> bool:
     """Turn counts int64[T] into the next profile; False, and the first profile again, after the last one.
 
-    Of each bin the compositions of its players over the scales, from all at the first to all at the last
+    Of each bin the compositions of its records over the scales, from all at the first to all at the last
     scale (Nijenhuis and Wilf's order); bins count like digits.
     """
     for first in range(0, counts.size, n_scales):
         v = first
         while v < first + n_scales - 1 and counts[v] == 0:
             v += 1
-        players = counts[v]
+        records = counts[v]
         counts[v] = 0
         if v < first + n_scales - 1:
-            counts[first] = players - 1
+            counts[first] = records - 1
             counts[v + 1] += 1
             return True
-        counts[first] = players
+        counts[first] = records
     return False
 
 
@@ -46,7 +46,7 @@ def _next_profile(counts: Ints, n_scales: int) -> bool:
 def exhaust(game: Game, counts: Ints, best: Ints, numbers: Floats, work: Floats, n_profiles: int) -> bool:
     """Look at the next n_profiles profiles, from counts int64[T] on; return whether there are more.
 
-    Kept in best int64[T] is the profile that satisfies most players, and of these the one with the least
+    Kept in best int64[T] is the profile that satisfies most records, and of these the one with the least
     divergence; numbers float64[2] holds both, (-1, any) before the first. work float64[3, K].
     """
     for _ in range(n_profiles):
@@ -73,7 +73,7 @@ def random_options(key: Words, child: int, n_scales: int, options: Options) -> N
 def _cross(key: Words, child: int, generation: int, n_parents: int, n: int) -> Any:
     """Draw two different parents and two cuts: (one, other, first, last), and the stream that goes on.
 
-    The players first..last-1 take after the other parent, the rest after the one.
+    The records first..last-1 take after the other parent, the rest after the one.
     """
     s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(generation), np.uint64(child), np.uint64(0), EVOLUTION)
     w0, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
@@ -88,7 +88,7 @@ def _cross(key: Words, child: int, generation: int, n_parents: int, n: int) -> A
 
 @njit(forceinline=True)
 def _mutation(reached: float, stay: float, stream: Any) -> Any:
-    """Draw the next player from `reached` on who mutates: (player, a word for the new option, stream).
+    """Draw the next record from `reached` on who mutates: (record, a word for the new option, stream).
 
     Each mutates with a probability of 1 - e^stay; how many in a row do not is geometric, and drawn at once.
     """
@@ -163,7 +163,7 @@ def cross_counts(
 
 @njit
 def count_options(starts: Ints, options: Options, n_scales: int, counts: Ints) -> None:
-    """Fill counts int64[T] with the players of every type."""
+    """Fill counts int64[T] with the records of every type."""
     for t in range(counts.size):
         counts[t] = 0
     for r in range(starts.size - 1):

@@ -24,33 +24,16 @@ from equinoise.nvo.search.kernels.response_limits import (
     settle,
 )
 from equinoise.nvo.search.kernels.response_state import (
-    ADDED,
     CHANGE,
     COUNT,
-    DOWN,
-    HIGH,
     INVERSE,
-    LEAST_GAIN,
-    LOW,
-    MOVES,
-    N_BINS,
-    N_RARE,
-    N_RECORDS,
-    N_SCALES,
-    N_USED,
     PEAK,
     RARE,
     RELEASED,
     SEEN,
     SHARE,
     SHRUNK,
-    STREAK,
-    UNSATISFIED,
-    UP,
     USED,
-    VERSION,
-    WIDTH,
-    WORST,
     Game,
     Ints,
     State,
@@ -70,11 +53,11 @@ _MOVES = 4096  # between two new sums
 @njit
 def _best(game: Game, state: State, old: int) -> int:
     """Return a best type for a record of type old: its own where none gains enough."""
-    bins, slopes, weight = state.bins, state.slopes, game.weight
-    n_scales, width = game.sizes[N_SCALES], game.sizes[WIDTH]
+    slopes, weight = state.slopes, game.weight
+    n_scales, width = game.of.n_scales, game.of.width
     rank(game, state, old)
-    all_now = state.number[UNSATISFIED] == 0
-    best, chosen, looked_at = game.limits[LEAST_GAIN], old, old
+    all_now = state.now.unsatisfied == 0
+    best, chosen, looked_at = game.of.least_gain, old, old
     one: Any = np.int64(1)  # a literal 1 would compile another version of what it is given to
     k, own = old // width, old % width
     for _ in range(n_scales - 1):
@@ -87,8 +70,8 @@ def _best(game: Game, state: State, old: int) -> int:
         slopes[v] = -math.inf
         new = old - own + v
         if all_now:
-            d = (weight[new] - weight[old]) * bins[INVERSE, k]
-            bound -= bins[SHARE, k] * max(0.0, d * d * (1.0 / 2.0 - d * (1.0 / 3.0)))
+            d = (weight[new] - weight[old]) * state.bins[INVERSE, k]
+            bound -= state.bins[SHARE, k] * max(0.0, d * d * (1.0 / 2.0 - d * (1.0 / 3.0)))
             if bound <= best or breaks(game, state, old, new):
                 continue
         consider(game, state, old, new, one)
@@ -107,46 +90,45 @@ def _best(game: Game, state: State, old: int) -> int:
 @njit
 def _move(game: Game, state: State, old: int, new: int, m: int) -> None:
     """Move m records from type old to new, the option that was looked at last."""
-    bins, types, number, factor = state.bins, state.types, state.number, state.factor
-    types[COUNT, old] -= m
-    types[COUNT, new] += m
-    keep(state, old, USED, N_USED, types[COUNT, old] > 0)
-    keep(state, new, USED, N_USED, types[COUNT, new] > 0)
-    number[MOVES] += 1
-    number[VERSION] += 1
+    now = state.now
+    state.types[COUNT, old] -= m
+    state.types[COUNT, new] += m
+    keep(state, USED, old, state.types[COUNT, old] > 0)
+    keep(state, USED, new, state.types[COUNT, new] > 0)
+    now.moves += 1
+    now.version += 1
     shrunk = 0
-    for x in range(game.sizes[N_BINS]):
-        total = bins[RELEASED, x] + bins[CHANGE, x]
-        peak = bins[PEAK, x]
+    for x in range(game.of.n_bins):
+        total = state.bins[RELEASED, x] + state.bins[CHANGE, x]
+        peak = state.bins[PEAK, x]
         peak = total if total > peak else peak
-        bins[RELEASED, x] = total
-        bins[PEAK, x] = peak
+        state.bins[RELEASED, x] = total
+        state.bins[PEAK, x] = peak
         shrunk += total * SHRUNK < peak
-    if shrunk > 0 or number[MOVES] - number[ADDED] >= _MOVES:
+    if shrunk > 0 or now.moves - now.added >= _MOVES:
         add_up(game, state)
     else:
         invert(game, state)
-    factor[DOWN] *= factor[LOW]
-    factor[UP] *= factor[HIGH]
-    if not (factor[DOWN] > 1.0 / _FAR and factor[UP] < _FAR):
-        factor[DOWN] = factor[UP] = 1.0
-        for i in range(number[N_RARE]):
-            refresh(game, state, types[RARE, i])
-        factor[WORST] = 0.0
+    now.down *= now.low
+    now.up *= now.high
+    if not (now.down > 1.0 / _FAR and now.up < _FAR):
+        now.down = now.up = 1.0
+        for i in range(state.length[RARE]):
+            refresh(game, state, state.types[RARE, i])
+        now.worst = 0.0
     list_rare(game, state, old)
     list_rare(game, state, new)
-    if number[UNSATISFIED] > 0:
+    if now.unsatisfied > 0:
         settle(game, state)
 
 
 @njit
 def begin(game: Game, state: State) -> None:
-    """Compute everything else from COUNT and SHARE."""
-    types = state.types
-    for t in range(types.shape[1]):
-        keep(state, t, USED, N_USED, types[COUNT, t] > 0)
+    """Compute everything else from counts and share."""
+    for t in range(state.types.shape[1]):
+        keep(state, USED, t, state.types[COUNT, t] > 0)
     add_up(game, state)
-    for t in range(types.shape[1]):
+    for t in range(state.types.shape[1]):
         list_rare(game, state, t)
     settle(game, state)
 
@@ -166,16 +148,16 @@ def take_turns(game: Game, state: State, turns: Ints, sizes: Ints, first: int, l
     first, last : int
         Which groups take their turn.
     """
-    types, number = state.types, state.number
+    now = state.now
     one: Any = np.int64(1)
     for i in range(first, last):
         old, left, new = turns[i], sizes[i], turns[i]
-        while left > 0 and types[SEEN, old] != number[VERSION]:
+        while left > 0 and state.types[SEEN, old] != now.version:
             m, new = 1, _best(game, state, old)
             while new != old and m > 0:
                 _move(game, state, old, new, one)
                 left -= m
-                m = min(2 * m, left) if number[UNSATISFIED] == 0 else 0
+                m = min(2 * m, left) if now.unsatisfied == 0 else 0
                 if m > 1:
                     consider(game, state, old, new, m - 1)
                     if more_satisfied(game, state, old, new, m - 1) < 0:
@@ -186,10 +168,10 @@ def take_turns(game: Game, state: State, turns: Ints, sizes: Ints, first: int, l
                         consider(game, state, new, old, m - 1)
                         _move(game, state, new, old, m - 1)
                     m = 0
-            types[SEEN, new] = number[VERSION]
+            state.types[SEEN, new] = now.version
         turns[i] = new
-        number[STREAK] = number[STREAK] + sizes[i] if new == old and left == sizes[i] else 1
-        if number[STREAK] >= game.sizes[N_RECORDS]:
+        now.streak = now.streak + sizes[i] if new == old and left == sizes[i] else 1
+        if now.streak >= game.of.n:
             return True
     return False
 

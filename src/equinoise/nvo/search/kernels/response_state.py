@@ -29,16 +29,21 @@ _SMALL = 1.0 / 64.0  # ln(1 + d) by its series below
 
 # rows of State.bins
 RELEASED, INVERSE, PEAK, SHARE, SLOPE, CHANGE, RELATIVE = range(7)
-# rows of State.types
+# rows of State.types; a list has its places in the row below
 COUNT, SATISFIED, SEEN, RARE, PLACE_RARE, USED, PLACE_USED = range(7)
-# entries of State.number
-VERSION, N_RARE, N_USED, UNSATISFIED, MOVES, STREAK, EMPTY, ADDED, NEXT_TIGHT = range(9)
-# entries of State.factor
-DOWN, UP, WORST, BEST, LOW, HIGH = range(6)
-# entries of Game.limits
-TAU_HIGH, TAU_LOW, ODDS_HIGH, ODDS_LOW, CROWD, LEAST_GAIN = range(6)
-# entries of Game.sizes
-N_BINS, N_SCALES, WIDTH, PADDED, N_RECORDS = range(5)
+
+# single numbers that do not change, and those that do: records, which a call takes as one pointer
+OF = np.dtype(
+    [(name, np.int64) for name in ("n_bins", "n_scales", "width", "padded", "n")]
+    + [(name, np.float64) for name in ("tau_high", "tau_low", "odds_high", "odds_low", "crowd", "least_gain")]
+)
+NOW = np.dtype(
+    [
+        (name, np.int64)
+        for name in ("version", "unsatisfied", "moves", "streak", "empty", "added", "next_tight")
+    ]
+    + [(name, np.float64) for name in ("down", "up", "worst", "best", "low", "high")]
+)
 
 
 class Game(NamedTuple):
@@ -54,19 +59,16 @@ class Game(NamedTuple):
         What they are multiplied with to be masses, M[t, x] = weight[t] exp(-|x_k - x|/b_v).
     occupied : int64[any]
         Bins with records, ascending.
-    limits : float64[6]
-        tau_hi and tau_lo (0 where there is none) for M/S; the same for M/(S - M); records that make a type
-        not rare; what a move must gain.
-    sizes : int64[5]
-        K, V, W, K rounded up to whole pieces, n.
+    of : record of OF
+        K, V, W, K rounded up to whole pieces, n; limits of M/S (tau_low is 0 where there is none); the same
+        of M/(S - M); records that make a type not rare; what a move must gain.
     """
 
     along: Floats
     across: Floats
     weight: Floats
     occupied: Ints
-    limits: Floats
-    sizes: Ints
+    of: Any
 
 
 class State(NamedTuple):
@@ -81,66 +83,64 @@ class State(NamedTuple):
         Records; whether satisfied (of rare types); version of the state in which a record of the type wanted
         no other option; the rare types in any order, and where a type is in that list or -1; the same for
         the types that have records.
+    length : int64[7]
+        Of the lists, by their rows.
     ratio : float64[2, K W]
-        The ratio of a rare type is at least ratio[0] DOWN and at most ratio[1] UP.
+        The ratio of a rare type is at least ratio[0] now.down and at most ratio[1] now.up.
     tight : int64[2, N_TIGHT]
         Types (or -1) and bins of limits that were broken lately.
     slopes : float64[W]
         Of the options of the record whose turn it is.
-    number : int64[9]
-        Version, rare types, types with records, unsatisfied records, moves, records in a row that wanted no
-        other option, bins with S = 0, moves when S was added up, next entry of `tight`.
-    factor : float64[6]
-        DOWN and UP; least ratio[0] of a satisfied rare type, largest ratio[1] of an unsatisfied one; the
-        least and the largest factor by which the option looked at multiplies a ratio.
+    now : record of NOW
+        Version, unsatisfied records, moves, records in a row that wanted no other option, bins with S = 0,
+        moves when S was added up, next entry of `tight`; down and up; least ratio[0] of a satisfied rare
+        type, largest ratio[1] of an unsatisfied one; the least and the largest factor by which the option
+        looked at multiplies a ratio.
     """
 
     bins: Floats
     types: Ints
+    length: Ints
     ratio: Floats
     tight: Ints
     slopes: Floats
-    number: Ints
-    factor: Floats
+    now: Any
 
 
 @njit(forceinline=True)
 def row_start(game: Game, t: int) -> int:
     """Return where in `along` the noise of type t has its entry for bin 0."""
-    width, n_bins = game.sizes[WIDTH], game.sizes[N_BINS]
-    return (t % width) * (2 * n_bins - 1) + n_bins - 1 - t // width
+    return (t % game.of.width) * (2 * game.of.n_bins - 1) + game.of.n_bins - 1 - t // game.of.width
 
 
 @njit
 def add_up(game: Game, state: State) -> None:
     """Compute S and what hangs on it from the counts."""
-    bins, types, number = state.bins, state.types, state.number
-    n_bins = game.sizes[N_BINS]
-    for x in range(game.sizes[PADDED]):
-        bins[RELEASED, x] = 0.0
-    for i in range(number[N_USED]):
-        t = types[USED, i]
-        weight, base = types[COUNT, t] * game.weight[t], row_start(game, t)
+    n_bins = game.of.n_bins
+    for x in range(game.of.padded):
+        state.bins[RELEASED, x] = 0.0
+    for i in range(state.length[USED]):
+        t = state.types[USED, i]
+        weight, base = state.types[COUNT, t] * game.weight[t], row_start(game, t)
         for x in range(n_bins):
-            bins[RELEASED, x] += weight * game.along[base + x]
+            state.bins[RELEASED, x] += weight * game.along[base + x]
     for x in range(n_bins):
-        bins[PEAK, x] = bins[RELEASED, x]
-    number[ADDED] = number[MOVES]
+        state.bins[PEAK, x] = state.bins[RELEASED, x]
+    state.now.added = state.now.moves
     invert(game, state)
 
 
 @njit(forceinline=True)
 def invert(game: Game, state: State) -> None:
     """Compute 1/S and the slopes; count the bins that nothing is released to."""
-    bins = state.bins
     empty = 0
-    for x in range(game.sizes[N_BINS]):
-        total = bins[RELEASED, x]
+    for x in range(game.of.n_bins):
+        total = state.bins[RELEASED, x]
         inverse = 1.0 / total if total > 0.0 else 0.0
-        bins[INVERSE, x] = inverse
-        bins[SLOPE, x] = bins[SHARE, x] * inverse
+        state.bins[INVERSE, x] = inverse
+        state.bins[SLOPE, x] = state.bins[SHARE, x] * inverse
         empty += total <= 0.0
-    state.number[EMPTY] = empty
+    state.now.empty = empty
 
 
 @njit
@@ -149,15 +149,15 @@ def rank(game: Game, state: State, old: int) -> None:
 
     The sum over x of share (M[new] - M[old])/S, for eight scales at a time.
     """
-    n_bins, width = game.sizes[N_BINS], game.sizes[WIDTH]
-    occupied, across, bins, slopes = game.occupied, game.across, state.bins, state.slopes
+    n_bins, width = game.of.n_bins, game.of.width
+    occupied, across, slopes = game.occupied, game.across, state.slopes
     one, two = np.uint64(1), np.uint64(2)
     k = old // width
     for first in range(0, width, LANES):
         a = b = c = d = e = f = g = h = 0.0
         for i in range(occupied.size):
             x = occupied[i]
-            slope = bins[SLOPE, x]
+            slope = state.bins[SLOPE, x]
             at: Any = np.uint64((n_bins - 1 + x - k) * width + first)
             a += slope * across[at]
             b += slope * across[at + one]
@@ -183,29 +183,29 @@ def rank(game: Game, state: State, old: int) -> None:
 def consider(game: Game, state: State, old: int, new: int, m: int) -> None:
     """Look at m records of type old becoming type new, two types of one bin.
 
-    Fills CHANGE and RELATIVE, and LOW and HIGH: factors between which every ratio would be multiplied.
+    Fills change and relative, and low and high: factors between which every ratio would be multiplied.
     """
-    bins, factor, along, weight = state.bins, state.factor, game.along, game.weight
+    along, weight = game.along, game.weight
     plus, minus = m * weight[new], m * weight[old]
     to, off = np.uint64(row_start(game, new)), np.uint64(row_start(game, old))
     least, most = 0.0, 0.0
-    for i in range(game.sizes[PADDED]):
+    for i in range(game.of.padded):
         x: Any = np.uint64(i)
         change = plus * along[to + x] - minus * along[off + x]
-        relative = change * bins[INVERSE, x]
-        bins[CHANGE, x] = change
-        bins[RELATIVE, x] = relative
+        relative = change * state.bins[INVERSE, x]
+        state.bins[CHANGE, x] = change
+        state.bins[RELATIVE, x] = relative
         least = relative if relative < least else least
         most = relative if relative > most else most
-    if state.number[EMPTY] > 0:
-        for i in range(game.sizes[N_BINS]):
-            if bins[INVERSE, i] == 0.0 and bins[CHANGE, i] > 0.0:
+    if state.now.empty > 0:
+        for i in range(game.of.n_bins):
+            if state.bins[INVERSE, i] == 0.0 and state.bins[CHANGE, i] > 0.0:
                 most = math.inf
     low, high = 1.0 + least, 1.0 + most
     low = low if low * SHRUNK > 1.0 else 0.0  # what is left has lost its digits: no bound
-    if game.limits[TAU_LOW] > 0.0:  # ratios of the lower limit go the other way
+    if game.of.tau_low > 0.0:  # ratios of the lower limit go the other way
         low, high = min(low, 1.0 / high), max(high, 1.0 / low if low > 0.0 else math.inf)
-    factor[LOW], factor[HIGH] = low, high
+    state.now.low, state.now.high = low, high
 
 
 @njit(forceinline=True)
@@ -220,17 +220,17 @@ def _log1p(d: float) -> float:
 @njit
 def utility_gain(game: Game, state: State) -> float:
     """Return the fall of KL/ln K for the option looked at: sum of share ln(1 + relative)."""
-    bins, occupied = state.bins, game.occupied
+    occupied = game.occupied
     total = 0.0
     large = 0
     for x in range(occupied[0], occupied[occupied.size - 1] + 1):
-        d = bins[RELATIVE, x]
-        total += bins[SHARE, x] * _log1p(d)
+        d = state.bins[RELATIVE, x]
+        total += state.bins[SHARE, x] * _log1p(d)
         large += abs(d) >= _SMALL
     if large > 0:
         total = 0.0
         for i in range(occupied.size):
             x = occupied[i]
-            d = bins[RELATIVE, x]
-            total += bins[SHARE, x] * (_log1p(d) if abs(d) < _SMALL else log(1.0 + d))
+            d = state.bins[RELATIVE, x]
+            total += state.bins[SHARE, x] * (_log1p(d) if abs(d) < _SMALL else log(1.0 + d))
     return total

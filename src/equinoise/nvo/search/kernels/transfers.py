@@ -1,7 +1,7 @@
-"""Kernels of local search: a profile that transfers of players between types change, tested in O(K) each.
+"""Compiled local search: a profile that transfers of records between types change, tested in O(K) each.
 
-Of all used types only the one with the largest kernel can break the upper limit at some x first. A state
-keeps the three largest kernels at every x, so the largest one without the two types that a transfer may empty
+Of all used types only the one with the largest mass can break the upper limit at some x first. A state
+keeps the three largest masses at every x, so the largest one without the two types that a transfer may empty
 is known at once.
 """
 
@@ -29,8 +29,8 @@ class State(NamedTuple):
 
     counts int64[T]; used int64[T]: the used types, n_used of them first; place int64[T]: where in used, or
     -1; numbers int64[2]: n_used, accepted transfers since the last fresh sums; mass, peak, trial float64[K]:
-    sum of kernels, its largest value since the last fresh sums, its value after the transfer on trial;
-    top float64[3, K], who int64[3, K]: the three largest kernels of used types, and whose they are (-1 none);
+    sum of masses, its largest value since the last fresh sums, its value after the transfer on trial;
+    top float64[3, K], who int64[3, K]: the three largest masses of used types, and whose they are (-1 none);
     work float64[3, K]: scratch.
     """
 
@@ -63,7 +63,7 @@ def refresh(game: Game, state: State) -> None:
             state.place[t] = n_used
             n_used += 1
             for x in range(state.mass.size):
-                state.mass[x] += count * game.kernel[t, x]
+                state.mass[x] += count * game.masses[t, x]
             _rank(game, state, t)
     for x in range(state.mass.size):
         state.peak[x] = state.mass[x]
@@ -73,10 +73,10 @@ def refresh(game: Game, state: State) -> None:
 
 @njit
 def _rank(game: Game, state: State, t: int) -> None:
-    """Let a newly used type take its place among the three largest kernels of every x."""
+    """Let a newly used type take its place among the three largest masses of every x."""
     top, who = state.top, state.who
     for x in range(state.mass.size):
-        m = game.kernel[t, x]
+        m = game.masses[t, x]
         one, two, three = m > top[0, x], m > top[1, x], m > top[2, x]
         top[2, x] = top[1, x] if two else (m if three else top[2, x])
         who[2, x] = who[1, x] if two else (t if three else who[2, x])
@@ -97,7 +97,7 @@ def _rank_again(game: Game, state: State, gone: int) -> None:
                 who[i, x] = -1
             for j in range(state.numbers[0]):
                 t = state.used[j]
-                m = game.kernel[t, x]
+                m = game.masses[t, x]
                 if m > top[2, x]:
                     i = 2
                     while i > 0 and m > top[i - 1, x]:
@@ -115,7 +115,7 @@ def _rank_again(game: Game, state: State, gone: int) -> None:
 
 @njit(forceinline=True)
 def _need(state: State, x: int, gone_1: int, gone_2: int) -> float:
-    """Return the largest kernel at x of used types but two."""
+    """Return the largest mass at x of used types but two."""
     who_0, who_1 = state.who[0, x], state.who[1, x]
     without_0 = (who_0 == gone_1) | (who_0 == gone_2)
     without_1 = (who_1 == gone_1) | (who_1 == gone_2)
@@ -126,15 +126,15 @@ def _need(state: State, x: int, gone_1: int, gone_2: int) -> float:
 @njit
 def _try(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: int) -> Any:
     """Put the mass after two transfers into trial; return at how many x it surely and perhaps fails."""
-    kernel, trial = game.kernel, state.trial
+    masses, trial = game.masses, state.trial
     gone_1 = f if state.counts[f] == a else -2
     gone_2 = g if state.counts[g] == b else -2
     first, second = float(a), float(b)
     fails, unclear = 0, 0
     for x in range(trial.size):
-        mass = state.mass[x] + first * (kernel[t, x] - kernel[f, x]) + second * (kernel[u, x] - kernel[g, x])
+        mass = state.mass[x] + first * (masses[t, x] - masses[f, x]) + second * (masses[u, x] - masses[g, x])
         trial[x] = mass
-        need = max(_need(state, x, gone_1, gone_2), max(kernel[t, x], kernel[u, x]))
+        need = max(_need(state, x, gone_1, gone_2), max(masses[t, x], masses[u, x]))
         gap = game.high * mass - need
         slack = _ROUNDING * max(state.peak[x], mass)
         fails += int(gap < -slack)
@@ -144,25 +144,25 @@ def _try(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: in
 
 @njit
 def _exactly(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: int) -> bool:
-    """Return whether all used types are fine after two transfers that :func:`_try` finds unclear."""
+    """Return whether all used types are satisfied after two transfers that :func:`_try` finds unclear."""
     gone_1 = f if state.counts[f] == a else -2
     gone_2 = g if state.counts[g] == b else -2
     _shift(state.counts, a, f, t, b, g, u)
-    fine = True
+    holds = True
     if game.low > 0.0:
-        fine = evaluate(game, state.counts, state.work)[0] == game.n
+        holds = evaluate(game, state.counts, state.work)[0] == game.n
     else:
         for x in range(state.trial.size):
-            need = max(_need(state, x, gone_1, gone_2), max(game.kernel[t, x], game.kernel[u, x]))
+            need = max(_need(state, x, gone_1, gone_2), max(game.masses[t, x], game.masses[u, x]))
             if game.high * state.trial[x] - need < _ROUNDING * max(state.peak[x], state.trial[x]):
-                fine = fine and _holds(game, state, x, need, t, u)
+                holds = holds and _holds(game, state, x, need, t, u)
     _shift(state.counts, -a, f, t, -b, g, u)
-    return fine
+    return holds
 
 
 @njit(forceinline=True)
 def _shift(counts: Ints, a: int, f: int, t: int, b: int, g: int, u: int) -> None:
-    """Move a players from type f to t and b from g to u."""
+    """Move a records from type f to t and b from g to u."""
     counts[f] -= a
     counts[t] += a
     counts[g] -= b
@@ -171,7 +171,7 @@ def _shift(counts: Ints, a: int, f: int, t: int, b: int, g: int, u: int) -> None
 
 @njit
 def _holds(game: Game, state: State, x: int, need: float, t: int, u: int) -> bool:
-    """Return whether the largest kernel at x is fine: add up the rest of the mass until it is enough."""
+    """Return whether the largest mass at x is satisfied: add up the rest of the mass until it is enough."""
     enough = game.odds * need * MARGIN
     if need > 0.0:
         enough = max(enough, _SOMETHING)
@@ -184,7 +184,7 @@ def _holds(game: Game, state: State, x: int, need: float, t: int, u: int) -> boo
         s = state.used[j] if j < n_used else (t if j == n_used else u)
         if j < n_used or (state.place[s] < 0 and (j == n_used or t != u)):
             count = float(state.counts[s])
-            m = game.kernel[s, x]
+            m = game.masses[s, x]
             if count > 0.0 and m == need and not left_out:
                 left_out = True
                 count -= 1.0
@@ -194,7 +194,7 @@ def _holds(game: Game, state: State, x: int, need: float, t: int, u: int) -> boo
 
 @njit
 def allowed(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: int) -> bool:
-    """Return whether every used type is fine after two transfers, and put the mass then into state.trial."""
+    """Return whether every used type is satisfied after two transfers; put the mass then into trial."""
     fails, unclear = _try(game, state, a, f, t, b, g, u)
     if fails == 0 and (unclear > 0 or game.low > 0.0):
         return _exactly(game, state, a, f, t, b, g, u)
@@ -222,7 +222,7 @@ def accept(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: 
 
 @njit
 def _leave(game: Game, state: State, t: int) -> None:
-    """Take a type without players off the list of used ones."""
+    """Take a type without records off the list of used ones."""
     if state.counts[t] == 0 and state.place[t] >= 0:
         last = state.used[state.numbers[0] - 1]
         state.used[state.place[t]] = last
@@ -234,7 +234,7 @@ def _leave(game: Game, state: State, t: int) -> None:
 
 @njit
 def _join(game: Game, state: State, t: int) -> None:
-    """Put a type with players on the list of used ones."""
+    """Put a type with records on the list of used ones."""
     if state.counts[t] > 0 and state.place[t] < 0:
         state.used[state.numbers[0]] = t
         state.place[t] = state.numbers[0]
@@ -246,14 +246,14 @@ def _join(game: Game, state: State, t: int) -> None:
 def excess(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: int) -> float:
     """Return by how much the upper limit is broken after two transfers, and put the mass then into trial.
 
-    At every x 1 - high mass / (largest used kernel) where that is positive; the sum of these.
+    At every x 1 - high mass / (largest used mass) where that is positive; the sum of these.
     """
     _try(game, state, a, f, t, b, g, u)
     gone_1 = f if state.counts[f] == a else -2
     gone_2 = g if state.counts[g] == b else -2
     total = 0.0
     for x in range(state.trial.size):
-        need = max(_need(state, x, gone_1, gone_2), max(game.kernel[t, x], game.kernel[u, x]))
+        need = max(_need(state, x, gone_1, gone_2), max(game.masses[t, x], game.masses[u, x]))
         if game.high * state.trial[x] < need:
             total += 1.0 - game.high * state.trial[x] / need
     return total

@@ -1,11 +1,10 @@
-"""The reproduction: its plan, a report that is whole after each step, exhibits that say what came out."""
+"""The plan of a reproduction, and a folder whose report is whole after each step, a kill, or another run."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
 import json
-import math
 import os
 import signal
 import subprocess
@@ -13,28 +12,16 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from equinoise import inference
 from equinoise.experiments import plan as reproduce
 from equinoise.experiments import steps as reproduce_steps
-from equinoise.experiments.bias import exhibits as reproduce_bias
-from equinoise.experiments.bias import exhibits_tests as reproduce_bias_tests
-from equinoise.experiments.bias.bias import experiment_1, experiment_2
-from equinoise.experiments.bias.correction import correction
-from equinoise.experiments.bias.frontier import frontier
-from equinoise.experiments.bias.regression import experiment_3
-from equinoise.experiments.bias.selection import selection
+from equinoise.experiments.efb import exhibits as reproduce_efb
 from equinoise.experiments.steps import Settings, Step, spread
 from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 
 
 class Shares(list):
@@ -60,6 +47,14 @@ def test_the_plan_has_every_pillar_in_order():
             wanted = [step.name for step in steps if step.pillar == pillar]
             assert [step.name for step in reproduce.plan(pillar, Settings(scale)).steps] == wanted
         assert all(step.seconds > 0 for step in steps)
+
+
+def test_the_full_scale_has_the_sizes_of_the_papers():
+    kuhn, leduc, growth = reproduce_efb.EXPERIMENTS
+    assert (kuhn.full.trials, kuhn.full.replicates, leduc.full.trials) == (1_000_000, 32, 1_000_000)
+    assert max(growth.full.horizons) == 10_000_000
+    for study in (kuhn.quick, kuhn.full, leduc.quick, leduc.full):
+        assert study.shown in study.sharp
 
 
 def test_a_column_of_the_users_takes_the_place_of_the_built_in_ones(values):
@@ -155,7 +150,7 @@ def test_the_report_is_whole_after_every_step(tmp_path):
     assert "1 of 2 experiments are finished; not yet: Title of two." in content
     assert not first.complete
     last = next(done)
-    assert last.complete and [one.name for one in last.finished] == ["one", "two"]
+    assert last.complete and [one.exhibit.name for one in last.finished] == ["one", "two"]
     assert next(done, None) is None
     document = json.loads((folder / "run.json").read_text())
     assert (document["complete"], document["left"]) == (True, [])
@@ -232,7 +227,7 @@ def test_the_same_call_goes_on_and_shows_what_was_finished_at_once(tmp_path, sca
     before = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
     goes_on = reproduce.perform(reproduce.Report("efb", Settings(scale, 7), (one, two)), tmp_path)
     report = next(goes_on)
-    assert [(done.name, done.kept) for done in report.finished] == [("one", True)]
+    assert [(done.exhibit.name, done.kept) for done in report.finished] == [("one", True)]
     after = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
     assert all(after[name] == before[name] for name in before if "/" in name)
     body = slice(0, before["report.html"].index(b"<footer>"))
@@ -251,7 +246,7 @@ def test_another_pillar_loses_nothing_and_other_settings_replace(tmp_path):
     run(tmp_path, "efb", one)
     run(tmp_path, "bias", two)
     report = run(tmp_path, "nvo", three)[-1]
-    assert [done.name for done in report.finished] == ["one", "three", "two"]  # pillars have an order
+    assert [done.exhibit.name for done in report.finished] == ["one", "three", "two"]  # pillars have an order
     document = json.loads((tmp_path / "run.json").read_text())
     assert document["complete"] and document["parameters"]["which"] == "nvo"
     assert [step["name"] for step in document["steps"]] == ["one", "three", "two"]
@@ -410,88 +405,3 @@ def test_spread_cancels_what_has_not_begun_when_one_fails():
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="no"):
         spread(work, range(50), pool, Shares())
     assert len(begun) < 10
-
-
-# ------------------------------------------------------------------------------------------------- bias
-
-
-@pytest.mark.compiled
-def test_experiment_1_shows_bias_regret_and_the_bound():
-    computed = experiment_1(0.01, seed=3)
-    made = reproduce_bias.arms(1, computed, "bias-1", "t")
-    rows = computed.beside()
-    frame = made.tables["published"].frame
-    assert len(frame) == len(rows)
-    np.testing.assert_array_equal(frame["ours"], [row.ours for row in rows])
-    known = [math.nan if row.published is None else row.published for row in rows]
-    np.testing.assert_array_equal(frame["published"], known)
-    assert known[0] == 0.0698 and frame["stderr"][0] == rows[0].stderr
-    plain, private = computed.summary("ucb"), computed.summary("private-ucb, published width, ε = 0.05")
-    assert f"from {plain.mean_absolute_bias:.3f} to {private.mean_absolute_bias:.4f}" in made.headline
-    assert f"from {plain.regret:.0f} to {private.regret:.0f}" in made.headline
-    (ax,) = made.figures["bias"].figure.axes
-    labels = [text.get_text() for text in made.figures["bias"].figure.legends[0].get_texts()]
-    assert "proven bound" in labels and "uniform" in labels
-    high = ax.get_ylim()[1]
-    assert high > float(inference.bias_bound(0.05, 1.0)) > 0.05
-    assert len(ax.get_xticklabels()) == 10  # of 20 arms, so that labels do not run into each other
-
-
-@pytest.mark.compiled
-def test_experiment_2_shows_the_arms_of_the_figures_without_a_bound():
-    computed = experiment_2(0.002, horizon=400, seed=3)
-    made = reproduce_bias.arms(2, computed, "bias-2", "t")
-    labels = [text.get_text() for text in made.figures["bias"].figure.legends[0].get_texts()]
-    assert labels == [spec.label for spec in computed.specs if spec.shown]
-    ratio = (
-        computed.summary("private-ucb, published width, ε = 400, gap 0.1").regret
-        / computed.summary("ucb, gap 0.1").regret
-    )
-    assert f"{ratio:.1f} times the regret" in made.headline
-
-
-@pytest.mark.compiled
-def test_the_frontier_names_the_cheapest_policy_without_clear_bias():
-    computed = frontier(
-        0.05, policies=("ucb", "private-ucb", "uniform", "noise-only"), epsilons=(0.1, 10.0), horizon=300
-    )
-    made = reproduce_bias.frontier_exhibit(computed, "bias-frontier", "t")
-    quiet = {key: one.regret for key, one in computed.summaries.items() if not one.clear}
-    assert f"is {min(quiet.values()):,.0f} (" in made.headline
-    pd.testing.assert_frame_equal(made.tables["points"].frame, computed.to_frame())
-
-
-@pytest.mark.compiled
-def test_exhibits_of_tests_say_the_shares_that_were_found():
-    computed = experiment_3(0.1, seed=1)
-    made = reproduce_bias_tests.z_tests(computed, "bias-3", "t")
-    right = np.mean(computed.p_values["oful", "standard error"] <= 0.05)
-    wrong = np.mean(computed.p_values["oful", "variance"] <= 0.05)
-    assert f"rejected in {right:.1%}" in made.headline and f"in {wrong:.0%}" in made.headline
-    frame = made.tables["published"].frame
-    assert frame["ours"][frame["published"] == 0.76].tolist() == [wrong]
-
-    chosen = selection(0.02, seed=1)
-    made = reproduce_bias_tests.selection_exhibit(chosen, "bias-selection", "t")
-    worst = max(np.mean(values <= 0.05) for values in chosen.p_values.values())
-    assert f"up to {worst:.0%}" in made.headline
-
-    corrected = correction(0.02, epsilons=(0.01, 1.0), policies=("private-ucb",), seed=1)
-    made = reproduce_bias_tests.power_exhibit(corrected, "bias-correction", "t")
-    frame = corrected.to_frame()
-    tight = frame[(frame["method"] == "tight") & (frame["mean"] == 0.7)]["rejected"].tolist()
-    assert f"{tight[0]:.0%} at epsilon 0.01 and {tight[-1]:.0%} at 1" in made.headline
-
-
-def test_the_quick_scale_lowers_replicates_and_the_full_one_does_not():
-    seen = []
-
-    def compute(scale, *, seed, executor):
-        seen.append((scale, seed))
-        return scale
-
-    made = reproduce_bias._Plan("a", "t", compute, lambda made, name, title: (made, name, title), 0.2)
-    run = partial(made.make, executor=None, progress=Shares())
-    assert run(Settings("quick", 4)) == (0.2, "a", "t")
-    assert run(Settings("full", 5)) == (1.0, "a", "t")
-    assert seen == [(0.2, 4), (1.0, 5)]

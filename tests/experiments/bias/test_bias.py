@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from equinoise import bandits, inference
 from equinoise.bandits import linear
-from equinoise.experiments.bias import summary
-from equinoise.experiments.bias.bias import experiment_1, experiment_2
+from equinoise.experiments.bias import arms, exhibits, regression, summary
+from equinoise.experiments.bias import correction as corrections
+from equinoise.experiments.bias import frontier as frontiers
+from equinoise.experiments.bias import selection as selections
+from equinoise.experiments.bias.arms import experiment_1, experiment_2
+from equinoise.experiments.bias.common import scaled
 from equinoise.experiments.bias.correction import correction
 from equinoise.experiments.bias.frontier import frontier
-from equinoise.experiments.bias.published import Beside, beside_frame, scaled
 from equinoise.experiments.bias.regression import experiment_3
-from equinoise.experiments.bias.selection import least_pulled, selection
-from equinoise.experiments.commands.bandit import Parameters, compare
+from equinoise.experiments.bias.selection import CASES, least_pulled, selection
+from equinoise.experiments.steps import SECTIONS
 
 UCB, PRIVATE = "ucb", "private-ucb, published width, ε = 0.05"
 
@@ -86,117 +89,6 @@ def test_an_arm_without_variance_does_not_decide():
     assert not summary.summarise(run_of(errors[:, :1])).clear
 
 
-@pytest.fixture(scope="module")
-def made():
-    parameters = Parameters(
-        means=(1.0, 0.5, 0.2),
-        epsilon=0.05,
-        horizon=60,
-        replicates=40,
-        seed=3,
-        checkpoints=6,
-        width="published",
-    )
-    return compare(parameters)
-
-
-def test_each_run_of_a_comparison_is_what_simulate_gives(made):
-    for name, options in (
-        ("private-ucb", {"epsilon": 0.05, "width": "published"}),
-        ("ucb", {}),
-        ("uniform", {}),
-        ("width-only", {"epsilon": 0.05, "width": "published"}),
-        ("noise-only", {"epsilon": 0.05}),
-    ):
-        alone = bandits.simulate(
-            name, (1.0, 0.5, 0.2), horizon=60, n_replicates=40, seed=3, n_checkpoints=6, **options
-        )
-        np.testing.assert_array_equal(made.runs[name].reward_sum, alone.reward_sum)
-        np.testing.assert_array_equal(made.runs[name].regret, alone.regret)
-    assert list(made.runs) == ["private-ucb", "ucb", "uniform", "width-only", "noise-only"]
-
-
-@pytest.mark.parametrize(
-    ("policy", "option"),
-    [
-        ("private-ucb", {"counter": "hybrid"}),
-        ("private-ucb", {"width": "published"}),
-        ("private-ucb", {"reward": "gaussian"}),
-        ("ucb", {"ties": "random"}),
-    ],
-)
-def test_options_reach_the_runs(policy, option):
-    means = (0.5, 0.5, 0.2)
-    parameters = Parameters(policy, means, horizon=40, epsilon=30.0, replicates=9, seed=1, **option)
-    run = compare(parameters).runs[policy]
-
-    def simulated(**options):
-        return bandits.simulate(
-            policy, means, horizon=40, epsilon=30.0, n_replicates=9, seed=1, **options
-        ).reward_sum
-
-    np.testing.assert_array_equal(run.reward_sum, simulated(**option))
-    assert (run.reward_sum != simulated()).any()
-
-
-def test_threads_do_not_change_the_bits(made):
-    with ThreadPoolExecutor(3) as pool:
-        again = compare(made.parameters, executor=pool)
-    np.testing.assert_array_equal(again.runs["ucb"].reward_sum, made.runs["ucb"].reward_sum)
-
-
-def test_the_arms_of_a_comparison_are_those_of_the_runs(made):
-    for name, run in made.runs.items():
-        frame = run.bias()
-        for key in ("bias", "stderr", "ci_low", "ci_high"):
-            ours = [row[name][key] for row in made.arms()]
-            np.testing.assert_allclose(ours, frame[key], rtol=1e-12, atol=1e-15)
-        assert made.summaries()[name].mean_absolute_bias == pytest.approx(run.mean_absolute_bias, rel=1e-12)
-    np.testing.assert_allclose([row["bound"] for row in made.arms()], inference.bias_bound(0.05, made.means))
-
-
-def test_files_agree_with_the_comparison(made):
-    files = made.files()
-    assert list(files) == ["bias.csv", "regret.csv", "bias.png", "frontier.png", "regret.png", "run.json"]
-    table = list(csv.DictReader(io.StringIO(files["bias.csv"].decode())))
-    assert [row["run"] for row in table] == [name for name in made.runs for _ in range(3)]
-    document = json.loads(files["run.json"])
-    assert document["arms"] == made.arms()
-    assert document["runs"]["ucb"]["regret"] == pytest.approx(made.runs["ucb"].regret[:, -1].mean())
-    assert document["notes"] == made.sentences()
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "words"),
-    [
-        ({"policy": "best"}, ValueError, "policy must"),
-        ({"policy": 3}, TypeError, "policy must"),
-        ({"means": ()}, ValueError, "means must be at least one number"),
-        ({"means": (0.5, 1.2)}, ValueError, "means must be at most 1"),
-        ({"means": (0.5, math.nan)}, ValueError, "means must be finite"),
-        ({"means": ("a",)}, TypeError, "means must"),
-        ({"horizon": 3}, ValueError, "horizon must be an integer from 4 to"),
-        ({"horizon": 10.0}, TypeError, "horizon must"),
-        ({"epsilon": None}, ValueError, "epsilon must be given"),
-        ({"epsilon": -1.0}, ValueError, "epsilon must"),
-        ({"replicates": 0}, ValueError, "replicates must"),
-        ({"checkpoints": 0}, ValueError, "checkpoints must"),
-        ({"width": "wide"}, ValueError, "width must"),
-        ({"counter": "tree"}, ValueError, "counter must"),
-        ({"reward": "beta"}, ValueError, "reward must"),
-        ({"ties": "last"}, ValueError, "ties must"),
-        ({"seed": -1}, ValueError, "seed must"),
-    ],
-)
-def test_wrong_parameters(changes, error, words):
-    with pytest.raises(error, match=words):
-        Parameters(**{"epsilon": 1.0} | changes)
-
-
-def test_gaussian_means_may_be_anything():
-    assert Parameters(policy="ucb", means=(3.0, -2.0), reward="gaussian").policies == ("ucb", "uniform")
-
-
 def test_a_scale_multiplies_replicates_and_leaves_two():
     assert [scaled(1000, scale) for scale in (1.0, 0.5, 1e-9)] == [1000, 500, 2]
     for scale in (0.0, -1.0, math.nan):
@@ -206,40 +98,43 @@ def test_a_scale_multiplies_replicates_and_leaves_two():
         scaled(1, 1.0)
 
 
-def test_figures_stand_beside_published_ones():
-    frame = beside_frame([Beside("one", 0.5, 0.4, 0.01, "why"), Beside("two", None, 1, None, "so")])
-    assert list(frame.columns) == ["figure", "published", "ours", "stderr", "why"]
-    assert frame["published"].isna().tolist() == [False, True]
-    assert frame["published"].dtype == frame["stderr"].dtype == float
-
-
 EXPERIMENTS = {
-    "experiment-1": lambda **more: experiment_1(0.002, horizon=60, **more),
-    "experiment-2": lambda **more: experiment_2(0.004, horizon=300, **more),
-    "experiment-3": lambda **more: experiment_3(0.02, horizon=60, **more),
-    "selected-arms": lambda **more: selection(0.005, horizon=60, **more),
-    "corrected-p-values": lambda **more: correction(0.01, horizon=60, epsilons=(0.05, 1.0), **more),
+    "bias-1": lambda **more: experiment_1(0.002, horizon=60, **more),
+    "bias-2": lambda **more: experiment_2(0.004, horizon=300, **more),
+    "bias-3": lambda **more: experiment_3(0.02, horizon=60, **more),
+    "bias-selection": lambda **more: selection(0.005, horizon=60, **more),
+    "bias-correction": lambda **more: correction(0.01, horizon=60, epsilons=(0.05, 1.0), **more),
     "bias-frontier": lambda **more: frontier(0.02, horizon=60, epsilons=(0.1, 1.0), **more),
+}
+SHOWN = {
+    "bias-1": arms.show,
+    "bias-2": arms.show,
+    "bias-3": regression.show,
+    "bias-selection": selections.show,
+    "bias-correction": corrections.show,
+    "bias-frontier": frontiers.show,
 }
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_gives_frames_figures_and_a_document(name):
+def test_every_experiment_shows_tables_and_figures_by_its_row(name):
+    (row,) = (row for row in exhibits.EXPERIMENTS if row.name == name)
     result = EXPERIMENTS[name]()
-    assert result.name == name
-    files = result.files()
-    assert all(key.startswith(name) for key in files)
-    assert sum(key.endswith(".png") for key in files) >= 1
-    assert all(content.startswith(b"\x89PNG") for key, content in files.items() if key.endswith(".png"))
-    table = list(csv.DictReader(io.StringIO(files[f"{name}-table.csv"].decode())))
-    assert list(table[0]) == ["figure", "published", "ours", "stderr", "why"]
-    assert [row["figure"] for row in table] == [row.figure for row in result.beside()]
-    assert len({row["figure"] for row in table}) == len(table)
-    assert all(row["why"] for row in table)
-    document = json.loads(files[f"{name}.json"])
-    assert document["experiment"] == name
-    assert len(document["figures"]) == len(table)
-    assert document["parameters"]["replicates"] == result.replicates
+    made = SHOWN[name](row, result)
+    assert (made.name, made.title, made.section) == (name, row.title, SECTIONS["bias"])
+    assert made.question.endswith("?") and result.size in " ".join(made.text)
+    files = made.files()
+    for stem, table in made.tables.items():
+        read = list(csv.DictReader(io.StringIO(files[f"tables/{name}-{stem}.csv"].decode())))
+        assert list(read[0]) == list(table.frame.columns) and len(read) == len(table.frame)
+        if "quantity" in table.frame:
+            assert table.frame["quantity"].is_unique and table.frame["why"].str.len().gt(0).all()
+    for stem in made.figures:
+        assert files[f"figures/{name}-{stem}.png"].startswith(b"\x89PNG")
+    assert made.figures and made.tables
+    ax = result.plot()
+    assert ax.get_xlabel() and ax.get_legend_handles_labels()[1]
+    plt.close(ax.figure)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -277,25 +172,26 @@ def test_the_least_pulled_arm_is_the_first_of_equals():
 
 
 def test_published_figures_stand_where_they_belong():
-    found = [row for run in (experiment_1, experiment_2) for row in run(1e-3, horizon=40).beside()]
-    published = {row.figure: row.published for row in found if row.published is not None}
+    found = [row for run in (experiment_1, experiment_2) for row in run(1e-3, horizon=40).claims()]
+    published = {row.quantity: row.published for row in found if not math.isnan(row.published)}
     wide, gap = "private-ucb, published width, ε = ", ("gap 0.05", "gap 0.05, means from 0.9", "gap 0.1")
     assert published == {
-        "mean absolute bias: ucb": 0.0698,
-        "largest bias: ucb": -0.14,
-        "of 20 arms, intervals that hold zero: ucb": 4,
-        f"mean absolute bias: {wide}0.05": 0.00176,
-        f"of 20 arms, intervals that hold zero: {wide}0.05": 20,
-        **{f"mean absolute bias: ucb, {one}": 0.011 for one in gap},
-        **{f"mean absolute bias: {wide}400, {one}": 0.0015 for one in gap},
-        **{f"of 5 arms, intervals that hold zero: {wide}400, {one}": 5 for one in (gap[0], gap[2])},
+        "Mean absolute bias: ucb": 0.0698,
+        "Largest bias: ucb": -0.14,
+        "Of 20 arms, intervals containing zero: ucb": 4,
+        f"Mean absolute bias: {wide}0.05": 0.00176,
+        f"Of 20 arms, intervals containing zero: {wide}0.05": 20,
+        **{f"Mean absolute bias: ucb, {one}": 0.011 for one in gap},
+        **{f"Mean absolute bias: {wide}400, {one}": 0.0015 for one in gap},
+        **{f"Of 5 arms, intervals containing zero: {wide}400, {one}": 5 for one in (gap[0], gap[2])},
     }
 
 
 def test_p_values_of_selected_arms_are_those_of_the_runs():
     result = selection(0.005, horizon=80)
+    assert result.labels[CASES[2]] == "ucb, 5 arms, least pulled arm"
     run = bandits.simulate("ucb", np.zeros(5), horizon=80, n_replicates=20, reward="gaussian")
-    for r, p_value in enumerate(result.p_values["ucb, 5 arms, least pulled arm"]):
+    for r, p_value in enumerate(result.p_values[CASES[2]]):
         arm = min(range(5), key=lambda k, r=r: (run.pulls[r, k], k))
         z = run.reward_sum[r, arm] / math.sqrt(run.pulls[r, arm])
         assert p_value == pytest.approx(math.erfc(abs(z) / math.sqrt(2)))
@@ -383,8 +279,6 @@ def test_experiment_3_the_right_statistic_is_right_and_the_other_is_not_everywhe
     for policy in ("oful", "greedy", "uniform"):
         assert np.mean(result.p_values[policy, "standard error"] <= 0.05) == pytest.approx(0.05, abs=0.01)
         assert 0.64 <= np.mean(result.p_values[policy, "variance"] <= 0.05) <= 0.70
-    frame = result.beside_frame()
-    assert frame["published"].dropna().tolist() == [0.76]
 
 
 @pytest.mark.compiled
@@ -392,7 +286,7 @@ def test_selecting_the_least_pulled_arm_breaks_a_right_test():
     """4,000 replicates: standard errors of at most 0.8%. 0.05 +- 0.01 is 2.9 sigma, 1 of 250 seeds for each
     of two; the others have 5 sigma or more."""
     result = selection()
-    share = {label: float(np.mean(values <= 0.05)) for label, values in result.p_values.items()}
+    share = {result.labels[case]: float(np.mean(values <= 0.05)) for case, values in result.p_values.items()}
     assert share["ucb, 20 arms, least pulled arm"] == pytest.approx(0.56, abs=0.05)
     assert share["ucb, 5 arms, least pulled arm"] == pytest.approx(0.37, abs=0.04)
     assert share["ucb, 2 arms, least pulled arm"] == pytest.approx(0.22, abs=0.04)
@@ -419,9 +313,8 @@ def test_corrected_p_values_hold_and_cost_power():
         assert frame[policy, 1.0, 0.7, "tight"] == 0.0
     assert frame["private-ucb", 0.01, 0.7, "tight"] > 0.85
     assert frame["private-ucb", 0.1, 0.7, "tight"] > 1.3 * frame["private-ucb", 0.1, 0.7, "dwork"] > 0.1
-    plain = next(entry for entry in result.outcomes if entry.policy == "ucb" and entry.mean == 0.5)
-    assert list(plain.p_values) == ["plain"]
-    assert np.mean(plain.p_values["plain"] <= 0.05) > 0.1
+    assert [case[3] for case in result.p_values if case[:3] == ("ucb", None, 0.5)] == ["plain"]
+    assert np.mean(result.p_values["ucb", None, 0.5, "plain"] <= 0.05) > 0.1
 
 
 def test_the_frontier_has_every_policy_at_every_epsilon():

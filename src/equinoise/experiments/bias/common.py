@@ -1,0 +1,186 @@
+"""What the experiments on bias share: runs on common random draws, p-values, and how they are shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise.experiments.registry import Experiment
+from equinoise.experiments.steps import Progress, Settings
+from equinoise.report import bandit_figures, figures
+from equinoise.report.curves import legend_below
+from equinoise.report.exhibit import Claim, Exhibit, Table, comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "LEVEL",
+    "PUBLISHED",
+    "PValues",
+    "Result",
+    "Running",
+    "drawn",
+    "gather",
+    "named",
+    "scaled",
+    "shown",
+]
+
+LEVEL = 0.05
+PUBLISHED = "Published figures and ours, with the standard error of ours"
+_FEW_LABELS = 10
+
+Key = TypeVar("Key")
+Run = TypeVar("Run")
+Made = TypeVar("Made", bound="Result")
+
+
+class Running(TypedDict, total=False):
+    """How the runs of an experiment are done.
+
+    Attributes
+    ----------
+    seed : int
+        The same seed gives the same bits, on any executor; 0 by default.
+    executor : concurrent.futures.Executor or None
+        Where replicates run; threads of this process by default.
+    progress : bool
+        Show a bar for each run on stderr where that is a terminal.
+    watch : callable
+        Takes the share of runs that are done, after each of them.
+    """
+
+    seed: int
+    executor: Executor | None
+    progress: bool
+    watch: Callable[[float], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What an experiment returns: its size, as integers and in words."""
+
+    horizon: int
+    replicates: int
+
+    @property
+    def size(self) -> str:
+        """Rounds and replicates in words."""
+        return f"{self.horizon:,} rounds, {self.replicates:,} replicates"
+
+
+@dataclass(frozen=True, eq=False)
+class PValues(Result):
+    """P-values of each replicate, by case.
+
+    Attributes
+    ----------
+    horizon, replicates : int
+    names : tuple of str
+        What the entries of a case are.
+    p_values : dict of tuple to float64[R]
+    labels : dict of tuple to str
+        What figures and tables call a case.
+    histogram : tuple of tuple
+        The cases that the figure shows.
+    """
+
+    names: tuple[str, ...]
+    p_values: dict[Any, NDArray[np.float64]]
+    labels: Mapping[Any, str]
+    histogram: tuple[Any, ...] = ()
+
+    def rejected(self, case: Any) -> tuple[float, float]:
+        """Return the share of p-values at or below 5%, and its standard error."""
+        p_values = self.p_values[case]
+        share = float(np.mean(p_values <= LEVEL))
+        return share, math.sqrt(share * (1.0 - share) / len(p_values))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per case: its entries, the share of p-values at or below 5%, its standard error."""
+        import pandas as pd
+
+        rows = [(*case, *self.rejected(case)) for case in self.p_values]
+        return pd.DataFrame(rows, columns=[*self.names, "rejected", "stderr"])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw histograms of the p-values; return the Axes."""
+        series = [(self.labels[case], self.p_values[case]) for case in self.histogram]
+        return bandit_figures.p_value_histogram(ax, series, level=LEVEL)
+
+    def table(self, quantity: str, why: Callable[[Any], str], known: Mapping[Any, float]) -> Table:
+        """Return the shares of rejections and what is known of them from the paper."""
+        claims = []
+        for case in self.p_values:
+            share, stderr = self.rejected(case)
+            name = f"{quantity}: {self.labels[case]}"
+            claims.append(Claim(name, known.get(case, math.nan), share, why(case), stderr=stderr))
+        return Table(PUBLISHED, comparison(claims))
+
+
+def scaled(replicates: int, scale: float) -> int:
+    """Return a number of replicates times `scale`, at least 2, so that there are intervals."""
+    n = _checks.integer("replicates", replicates, 2)
+    return max(2, round(n * _checks.number("scale", scale, 0.0, open_low=True)))
+
+
+def named(policy: str, epsilon: float | None) -> str:
+    """Return what texts call a policy at an epsilon, or at none."""
+    return policy if epsilon is None else f"{policy} at epsilon {epsilon:g}"
+
+
+def gather(
+    simulate: Callable[..., Run],
+    jobs: Mapping[Key, Mapping[str, Any]],
+    replicates: int,
+    running: Running,
+    **common: Any,
+) -> dict[Key, Run]:
+    """Run every job, which are arguments of `simulate` beside the common ones, on the same random draws."""
+    same: dict[str, Any] = {**common, **running, "n_replicates": replicates}
+    progress, watch = same.pop("progress", False), same.pop("watch", float)
+    made: dict[Key, Run] = {}
+    for case, job in jobs.items():
+        bar = progress and named(job["policy"], job.get("epsilon"))
+        made[case] = simulate(**job, **same, progress=bar)
+        watch(len(made) / len(jobs))
+    return made
+
+
+def shown(
+    run: Callable[..., Made],
+    show: Callable[[Experiment, Made], Exhibit],
+    experiment: Experiment,
+    scale: float,
+    settings: Settings,
+    executor: Executor | None,
+    progress: Progress,
+) -> Exhibit:
+    """Run an experiment at a scale, and show it."""
+
+    def watch(share: float) -> None:
+        progress(0.9 * share)  # the rest is drawing
+
+    return show(experiment, run(scale, seed=settings.seed, executor=executor, watch=watch))
+
+
+def drawn(plot: Callable[[Axes], object], height: float = 4.4) -> Figure:
+    """Return a figure as wide as the others of the report: few labels, the legend below."""
+    made = figures.figure(5.6, height)
+    axes = made.subplots()
+    plot(axes)
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    if len(labels) > _FEW_LABELS and axes.get_xscale() == "linear":
+        axes.set_xticks(axes.get_xticks()[::2], labels[::2])
+    legend_below(axes)
+    return made
