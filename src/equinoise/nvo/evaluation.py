@@ -62,24 +62,7 @@ class Evaluation:
 
 
 def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta: float = 0.0) -> Evaluation:
-    """Evaluate a profile from scratch.
-
-    Parameters
-    ----------
-    noise : Noise
-        Masses M[k, v, x].
-    bin_counts : int64[K]
-        The histogram, n values in all.
-    counts : int64[K, V]
-        Records of bin k that use scale v.
-    epsilon : float
-        What every record asks for.
-    delta : float
-        Above 0, a record asks for (epsilon, delta).
-
-    Returns
-    -------
-    Evaluation
+    """Evaluate counts int64[K, V] of a histogram int64[K] from scratch, for epsilon or for (epsilon, delta).
 
     Notes
     -----

@@ -98,7 +98,7 @@ class PairHistogram:
     --------
     >>> histogram = PairHistogram.from_values([1, 2, 3], [5, 5, 9], 4, bounds=((0, 4), (0, 10)))
     >>> histogram.bin_of, histogram.to_units(histogram.bin_of)
-    (array([ 5,  9, 10]), (array([0, 4, 4]), array([1, 1, 9])))
+    (array([ 6, 10, 10]), (array([0, 4, 4]), array([10, 10, 10])))
     """
 
     first: Histogram

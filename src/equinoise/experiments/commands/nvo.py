@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from equinoise import _checks, replicates
 from equinoise.experiments.commands.release import Release
-from equinoise.nvo import Histogram, NoiseGame, Profile
+from equinoise.nvo import Histogram, NoiseGame, Profile, registry
 from equinoise.nvo.columns import Column, read_column
 from equinoise.nvo.release.budget import epsilon_for_total
 from equinoise.nvo.release.certificate import certificate
@@ -24,8 +24,7 @@ from equinoise.nvo.scales import positive
 
 __all__ = ["SEARCHES", "Parameters", "baselines", "prepare", "release", "solve"]
 
-_METHODS = {"anneal": "annealing", "best-response": "best response", "genetic": "genetic search"}
-SEARCHES = tuple(_METHODS)
+SEARCHES = tuple(name for name, row in registry.SEARCHES.items() if row.profile)
 LAPLACE = ("paper", "amplified", "smallest")
 
 
@@ -135,7 +134,7 @@ class _Task:
 
     def __call__(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
         game = self.game()
-        find: Callable[[int], Profile] = getattr(game, self.search.replace("-", "_"))
+        find: Callable[[int], Profile] = getattr(game, registry.SEARCHES[self.search].method)
         found = [find(self.seed + r) for r in range(start, stop)]
         return {
             "counts": np.stack([profile.counts for profile in found]),
@@ -179,9 +178,9 @@ def solve(
     task = _Task(histogram, epsilon, scales, _checks.choice("search", search, SEARCHES), seed)
     n = _checks.integer("restarts", restarts, 1)
     found = replicates.run(task, n, block=1, executor=executor, progress=progress)
-    game = task.game()
+    game, label = task.game(), registry.SEARCHES[search].label
     profiles = [
-        game.profile(counts, _METHODS[search], seed=seed + r, converged=bool(converged), rounds=int(rounds))
+        game.profile(counts, label, seed=seed + r, converged=bool(converged), rounds=int(rounds))
         for r, (counts, converged, rounds) in enumerate(zip(*found.values(), strict=True))
     ]
     return max(profiles, key=lambda profile: (profile.n_satisfied, -profile.kl))
