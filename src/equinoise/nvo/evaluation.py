@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo.noise import Noise
+from equinoise.nvo.noise import Floats, Ints, Noise
 
 __all__ = ["Evaluation", "deltas", "divergence", "evaluate", "released", "sticks"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _BLOCK = 2**21  # entries of the noise matrix that are looked at together
 
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise.nvo.noise import Floats, Ints
+
 __all__ = ["Multipliers", "Node", "Problem", "dual_bound", "left_sides", "make_problem"]
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 _UNIT = 2.0**-53
 _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too

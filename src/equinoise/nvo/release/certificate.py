@@ -120,9 +120,9 @@ def promise(profile: Profile) -> str:
         return f"Nothing is promised: {wrong:,} of {n:,} records are not within epsilon {epsilon:.4g}."
     if delta := profile.game.delta:
         return (
-            f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g} and delta {delta:g} "
-            f"(the worst record reaches delta {profile.realised_delta:.3g}). A record is a row of the file: "
-            "somebody with several rows has less."
+            f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g} and delta "
+            f"{delta:g} (the worst record reaches delta {profile.realised_delta:.3g}). A record is a row of the "
+            "file: somebody with several rows has less."
         )
     factor = f" = {math.exp(epsilon):.3g}" if epsilon < _EXP_MAX else ""
     return (

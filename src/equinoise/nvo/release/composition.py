@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise.nvo.evaluation import Evaluation
-from equinoise.nvo.noise import Noise
+from equinoise.nvo.noise import Floats, Noise
 
 __all__ = ["DELTA", "Composition", "compose"]
 
@@ -33,8 +33,6 @@ _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

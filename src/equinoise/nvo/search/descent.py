@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._random import stream_key
+from equinoise.nvo.noise import Floats, Ints
 
 __all__ = ["anneal", "descend"]
 
@@ -21,8 +21,6 @@ _GAIN = 1e-12  # of KL, in nats: less is rounding
 _ROUNDS = 200
 _HOT, _COLD = 0.3, 1e-5  # temperatures at which annealing starts and ends, in nats of KL
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Judge = Callable[[Ints, Floats], bool]
 
 
