@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numba
 import numpy as np
-import pandas as pd
 import pytest
 from tests import naive_nvo as naive
+from tests.real_columns import COLUMNS
+from tests.real_columns import column as real_column
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.search import dynamics
 from equinoise.nvo.search.kernels import response
 from equinoise.nvo.search.kernels import response_state as _state
 
-SHARED = Path(os.environ.get("EQUINOISE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
-HEIGHTS = SHARED / "data" / "nba_height_weight.csv"
-needs_heights = pytest.mark.skipif(not HEIGHTS.exists(), reason=f"{HEIGHTS} is not there")
 COMPILED = not numba.config.DISABLE_JIT
 
 
@@ -319,25 +315,32 @@ def test_wrong_arguments_are_refused(name, wrong):
         game.best_response(**{name: wrong})
 
 
-@needs_heights
+MOST = {  # KL by epsilon with the paper's scales; KL and cosine with the nearly-zero one too
+    "heights": ({1: 0.365, 2: 0.129, 4: 0.0388, 8: 0.0063}, {1: (0.0066, 0.9992), 2: (0.0045, 0.9997)}),
+    "beauty.wage": ({1: 1.0194, 2: 0.5433}, {1: (0.0064, 0.9999), 2: (0.0040, 0.9999)}),
+    "card.wage": ({1: 0.4830, 2: 0.1881}, {1: (0.0014, 0.9999), 2: (0.0006, 0.9999)}),
+}
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("start", ["largest", "random"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_heights_with_the_papers_scales(seed, start):
-    histogram = Histogram.from_values(pd.read_csv(HEIGHTS)["height_cm"])
-    for epsilon, most in {1: 0.365, 2: 0.129, 4: 0.0388, 8: 0.0063}.items():
+@pytest.mark.parametrize("column", COLUMNS)
+def test_real_columns_with_the_papers_scales(column, seed, start):
+    histogram = Histogram.from_values(real_column(column))
+    for epsilon, most in MOST[column][0].items():
         game = NoiseGame(histogram, epsilon, "paper")
         profile = game.best_response(seed=seed, start=start)
         assert profile.certified and profile.kl <= most
         assert gains(game, profile.counts) < 1e-11
 
 
-@needs_heights
 @pytest.mark.compiled
-def test_the_heights_with_the_nearly_zero_scale():
-    """The published level: KL 0.0066 at epsilon 1 and 0.0045 at 2, cosines of 0.9992 and 0.9997."""
-    histogram = Histogram.from_values(pd.read_csv(HEIGHTS)["height_cm"])
-    for epsilon, kl, cosine in ((1, 0.0066, 0.9992), (2, 0.0045, 0.9997)):
+@pytest.mark.parametrize("column", COLUMNS)
+def test_real_columns_with_the_nearly_zero_scale(column):
+    """Of the heights the published level: KL 0.0066 at epsilon 1 and 0.0045 at 2."""
+    histogram = Histogram.from_values(real_column(column))
+    for epsilon, (kl, cosine) in MOST[column][1].items():
         profile = NoiseGame(histogram, epsilon).best_response(restarts=8)
         assert profile.certified and profile.kl < kl and profile.cosine > cosine
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
-import os
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -14,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import naive_profiles as naive
+from tests import real_columns
 
 from equinoise.nvo.bound import cuts
 from equinoise.nvo.bound.lower import lower_bound
@@ -22,8 +20,7 @@ from equinoise.nvo.search import exhaustive
 from equinoise.nvo.search.table import ratio_limits
 
 COMPILED = not numba.config.DISABLE_JIT
-SHARED = Path(os.environ.get("EQUINOISE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
-HEIGHTS = SHARED / "data" / "nba_height_weight.csv"
+PAPER, DEFAULT = (3, 2, 1, 0.33, 0.2), (3, 2, 1, 0.33, 0.2, 0.001)
 
 
 def a_game(seed, max_bins=5, max_players=7):
@@ -39,20 +36,6 @@ def a_game(seed, max_bins=5, max_players=7):
 def a_problem(masses, counts, epsilon):
     low, high, _ = ratio_limits(int(counts.sum()), epsilon)
     return make_problem(masses[np.flatnonzero(counts)], counts, low, high)
-
-
-def heights(epsilon, multiples=(3, 2, 1, 0.33, 0.2, 0.001)):
-    if not HEIGHTS.exists():
-        pytest.skip(f"{HEIGHTS} is not here")
-    with HEIGHTS.open() as file:
-        values = np.array([float(row["height_cm"]) for row in csv.DictReader(file)])
-    margin = np.ptp(values) * abs(math.log(0.2))
-    length = np.ptp(values) + 2 * margin
-    bins = np.minimum(((values - values.min() + margin) / length * 101).astype(int), 100)
-    x = (np.arange(101) + 0.5) / 101
-    scales = np.array(multiples) * np.ptp(values) / length / epsilon
-    masses = np.exp(-np.abs(x[:, None, None] - x) / scales[:, None])
-    return masses / masses.sum(axis=2, keepdims=True), np.bincount(bins, minlength=101)
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -318,25 +301,47 @@ def test_tiny_and_huge_epsilons(epsilon):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "multiples", "value"),
+    ("column", "epsilon", "multiples", "value"),
     [
-        (1.0, (3, 2, 1, 0.33, 0.2), 0.36494),
-        (2.0, (3, 2, 1, 0.33, 0.2), 0.12899),
-        (8.0, (3, 2, 1, 0.33, 0.2), 0.00609),
-        (0.1, (3, 2, 1, 0.33, 0.2, 0.001), 0.02196),
-        (1.0, (3, 2, 1, 0.33, 0.2, 0.001), 0.00119),
-        (2.0, (3, 2, 1, 0.33, 0.2, 0.001), 0.00025),
+        case
+        for case in (
+            ("heights", 1.0, PAPER, 0.36494),
+            ("heights", 2.0, PAPER, 0.12899),
+            ("heights", 8.0, PAPER, 0.00609),
+            ("heights", 0.1, DEFAULT, 0.02196),
+            ("heights", 1.0, DEFAULT, 0.00119),
+            ("heights", 2.0, DEFAULT, 0.00025),
+            ("beauty.wage", 0.3, DEFAULT, 0.00967),
+            ("beauty.wage", 1.0, DEFAULT, 0.00373),
+            ("card.wage", 1.0, DEFAULT, 0.00059),
+        )
+        if case[0] in real_columns.COLUMNS
     ],
 )
-def test_relaxation_of_the_heights(epsilon, multiples, value):
-    """Another, general solver for convex programs agrees on these (0.1, default: to nine digits)."""
-    masses, counts = heights(epsilon, multiples)
+def test_relaxation_of_real_columns(column, epsilon, multiples, value):
+    """For the heights another, general solver for convex programs agrees (0.1, default: to nine digits)."""
+    masses, counts = real_columns.real_game(column, epsilon, multiples)
     assert lower_bound(masses, counts, epsilon, nodes=1) == pytest.approx(value, abs=6e-6)
 
 
-@pytest.mark.parametrize(("epsilon", "least"), [(0.1, 0.0240), (0.3, 0.0141), (1.0, 0.00205), (2.0, 0.00034)])
-def test_branching_lifts_the_bound_of_the_heights(epsilon, least):
-    assert lower_bound(*heights(epsilon), epsilon) >= least
+@pytest.mark.parametrize(
+    ("column", "epsilon", "least"),
+    [
+        case
+        for case in (
+            ("heights", 0.1, 0.0240),
+            ("heights", 0.3, 0.0141),
+            ("heights", 1.0, 0.00205),
+            ("heights", 2.0, 0.00034),
+            ("beauty.wage", 0.3, 0.0129),
+            ("beauty.wage", 1.0, 0.0046),
+            ("card.wage", 1.0, 0.00087),
+        )
+        if case[0] in real_columns.COLUMNS
+    ],
+)
+def test_branching_lifts_the_bound_of_real_columns(column, epsilon, least):
+    assert lower_bound(*real_columns.real_game(column, epsilon), epsilon) >= least
 
 
 @pytest.mark.parametrize(

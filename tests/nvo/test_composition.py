@@ -67,7 +67,6 @@ CASES = [
 @pytest.mark.parametrize("draws", [1, 2, 5])
 @pytest.mark.parametrize("delta", [1e-5, 0.01])
 def test_it_is_what_enumeration_gives(case, draws, delta):
-    pytest.importorskip("dp_accounting")
     profile = profile_of(*case)
     found = compose(profile.game.noise, profile.counts, profile.evaluation, draws, delta)
     assert found.method == "privacy loss distribution"
@@ -115,7 +114,6 @@ def test_both_methods_are_upper_bounds(values, scales, draws, delta, data):
 
 
 def test_the_worst_of_many_types_is_found_among_all():
-    pytest.importorskip("dp_accounting")
     rng = np.random.default_rng(5)
     values = rng.integers(0, 20, 60)
     profile = profile_of(values, 20, 1.0, [0.01, 0.3], rng.integers(0, 2, 60))
@@ -144,7 +142,6 @@ def test_half_of_the_records_have_at_most_the_median(monkeypatch):
 
 
 def test_many_draws_of_a_harmless_row_add_up_like_the_square_root():
-    pytest.importorskip("dp_accounting")
     values = np.repeat(np.arange(10), 50)
     profile = profile_of(values, 10, 1.0, [0.2], np.zeros(500, dtype=int))
     few, many = (
@@ -244,7 +241,6 @@ def test_none_is_found_where_nothing_is_certified(histogram):
 
 
 def test_small_epsilons_that_fail_do_not_end_the_search(histogram):
-    pytest.importorskip("dp_accounting")  # the bound without it asks for less than 0.026 a row
     everybody = uniform(histogram)
 
     def solve(epsilon):

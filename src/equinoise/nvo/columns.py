@@ -80,14 +80,6 @@ def read_column(
     -------
     Column
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind, the file is no such table, or the column is not there or holds
-        something other than finite numbers.
-    OSError
-        When the file cannot be read.
-
     Examples
     --------
     >>> import tempfile
@@ -227,14 +219,13 @@ def _numbers(
         "low_memory": False,
         "chunksize": _CHUNK,
     }
-    parts, gaps, row = [], [np.empty(0, dtype=np.bool_)], 0
+    parts, gaps = [], [np.empty(0, dtype=np.bool_)]
     nothing_below = contextlib.suppress(pd.errors.EmptyDataError)
     with _explained(file, mark), nothing_below, pd.read_csv(file, **options) as chunks:
         for chunk in chunks:
-            numbers, missing = _chunk(chunk[at], names[at], row)
+            numbers, missing = _chunk(chunk[at], names[at])
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
-            row += missing.size
     gap = _without_last_lines(np.concatenate(gaps), len(names))
     return (np.concatenate(parts) if parts else np.empty(0)), gap
 
@@ -246,8 +237,8 @@ def _without_last_lines(missing: NDArray[np.bool_], width: int) -> NDArray[np.bo
     return missing[: missing.size - int(missing[::-1].argmin())]
 
 
-def _chunk(column: pd.Series[Any], name: str, row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the numbers of some rows, and which of these have none; `row` is the number before the first."""
+def _chunk(column: pd.Series[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the numbers of some rows, and which of these have none; the index counts rows from 0."""
     import pandas as pd
 
     missing = column.isna().to_numpy(dtype=np.bool_)
@@ -258,19 +249,16 @@ def _chunk(column: pd.Series[Any], name: str, row: int) -> tuple[NDArray[Any], N
         raise TypeError(f"column must hold numbers, got True and False in {name!r}")
     if not pd.api.types.is_numeric_dtype(column.dtype):
         read = pd.to_numeric(there, errors="coerce")
-        if read.isna().any():
-            wrong = int(read.isna().to_numpy().argmax())
-            where = row + int(np.flatnonzero(~missing)[wrong]) + 1
-            raise TypeError(
-                f"column must hold numbers, got {_checks.shown(str(there.iloc[wrong]))} in row {where} of "
-                f"{name!r}{_advice(str(there.iloc[wrong]))}"
-            )
+        wrong = there[read.isna()]
+        if len(wrong):
+            text, where = str(wrong.iloc[0]), f"row {wrong.index[0] + 1} of {name!r}"
+            raise TypeError(f"column must hold numbers, got {_checks.shown(text)} in {where}{_advice(text)}")
         there = read.astype("float64")
     numbers = there.to_numpy(dtype={"i": np.int64, "u": np.uint64}.get(there.dtype.kind, np.float64))
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
-        wrong = int((~np.isfinite(numbers)).argmax())
-        where = row + int(np.flatnonzero(~missing)[wrong]) + 1
-        raise ValueError(f"column must hold finite numbers, got {numbers[wrong]} in row {where} of {name!r}")
+        first = int((~np.isfinite(numbers)).argmax())
+        where = f"row {there.index[first] + 1} of {name!r}"
+        raise ValueError(f"column must hold finite numbers, got {numbers[first]} in {where}")
     return numbers, missing
 
 

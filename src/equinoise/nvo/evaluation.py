@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo.noise import Noise
+from equinoise.nvo.noise import Floats, Ints, Noise
 
 __all__ = ["Evaluation", "deltas", "divergence", "evaluate", "released", "sticks"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _BLOCK = 2**21  # entries of the noise matrix that are looked at together
 
 
@@ -62,24 +60,7 @@ class Evaluation:
 
 
 def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta: float = 0.0) -> Evaluation:
-    """Evaluate a profile from scratch.
-
-    Parameters
-    ----------
-    noise : Noise
-        Masses M[k, v, x].
-    bin_counts : int64[K]
-        The histogram, n values in all.
-    counts : int64[K, V]
-        Records of bin k that use scale v.
-    epsilon : float
-        What every record asks for.
-    delta : float
-        Above 0, a record asks for (epsilon, delta).
-
-    Returns
-    -------
-    Evaluation
+    """Evaluate counts int64[K, V] of a histogram int64[K] from scratch, for epsilon or for (epsilon, delta).
 
     Notes
     -----

@@ -60,17 +60,7 @@ class Game:
         return int(self.histogram.n)
 
     def evaluate(self, counts: ArrayLike) -> Evaluation:
-        """Evaluate any profile from the definition.
-
-        Parameters
-        ----------
-        counts : int64[K, V]
-            Records of bin k that use scale v; over v they add up to the histogram.
-
-        Returns
-        -------
-        Evaluation
-        """
+        """Evaluate counts int64[K, V], which add up to the histogram over V, from the definition."""
         given = self._counts(counts)
         return evaluation.evaluate(self.noise, self.histogram.counts, given, self.epsilon, self.delta)
 
@@ -98,8 +88,10 @@ class LimitedGame(Game):
     """
 
     @cached_property
-    def _searched(self) -> NDArray[np.float64]:
-        return masses(self.noise, np.flatnonzero(self.histogram.counts))
+    def _searched(self) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
+        """What searches take: the noise matrix of the bins with records, the histogram, epsilon."""
+        counts = self.histogram.counts
+        return masses(self.noise, np.flatnonzero(counts)), counts, self.epsilon
 
     def _found(self, search: str, found: Found, seed: int | None = None) -> Profile:
         return self.profile(found.counts, SEARCHES[search].label, seed=seed)
@@ -112,17 +104,7 @@ class LimitedGame(Game):
         steps: int = 200_000,
         replicate: int = 0,
     ) -> Profile:
-        """Search by simulated annealing among certified profiles.
-
-        Parameters
-        ----------
-        seed, start, steps, replicate
-            As for :func:`equinoise.nvo.search.anneal`.
-
-        Returns
-        -------
-        Profile
-            Certified if any profile on the way was.
+        """Search by simulated annealing, with the options of :func:`equinoise.nvo.search.anneal`.
 
         Examples
         --------
@@ -132,15 +114,7 @@ class LimitedGame(Game):
         """
         from equinoise.nvo.search.local import anneal
 
-        found = anneal(
-            self._searched,
-            self.histogram.counts,
-            self.epsilon,
-            seed=seed,
-            replicate=replicate,
-            start=start,
-            steps=steps,
-        )
+        found = anneal(*self._searched, seed=seed, replicate=replicate, start=start, steps=steps)
         return self._found("anneal", found, seed)
 
     def genetic(
@@ -153,22 +127,12 @@ class LimitedGame(Game):
         mutation: float = 0.05,
         kept: int = 5,
     ) -> Profile:
-        """Search by a genetic algorithm, the paper's approximate enumeration.
-
-        Parameters
-        ----------
-        seed, generations, population, parents, mutation, kept
-            As for :func:`equinoise.nvo.search.genetic`.
-
-        Returns
-        -------
-        Profile
-            The best of the last generation; certified only if it happens to be.
+        """Search by a genetic algorithm, with the options of :func:`equinoise.nvo.search.genetic`.
 
         References
         ----------
         .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-           (anonymous, under review), appendix B.
+           (anonymous, under review), appendix B, approximate enumeration.
 
         Examples
         --------
@@ -179,9 +143,7 @@ class LimitedGame(Game):
         from equinoise.nvo.search.enumeration import genetic
 
         found = genetic(
-            self._searched,
-            self.histogram.counts,
-            self.epsilon,
+            *self._searched,
             seed=seed,
             generations=generations,
             population=population,
@@ -203,20 +165,10 @@ class LimitedGame(Game):
         """
         from equinoise.nvo.search.enumeration import exhaustive
 
-        return self._found("exhaustive", exhaustive(self._searched, self.histogram.counts, self.epsilon))
+        return self._found("exhaustive", exhaustive(*self._searched))
 
     def lower_bound(self, *, nodes: int = 32, enough: float = np.inf) -> float:
-        """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
-
-        Parameters
-        ----------
-        nodes, enough
-            As for :func:`equinoise.nvo.bound.lower_bound`.
-
-        Returns
-        -------
-        float
-            In nats, never negative.
+        """Return a KL that no certified profile goes below, see :func:`equinoise.nvo.bound.lower_bound`.
 
         Examples
         --------
@@ -227,8 +179,7 @@ class LimitedGame(Game):
         """
         from equinoise.nvo.bound.lower import lower_bound
 
-        counts = self.histogram.counts
-        return lower_bound(self._searched, counts, self.epsilon, nodes=nodes, enough=enough)
+        return lower_bound(*self._searched, nodes=nodes, enough=enough)
 
 
 @dataclass(frozen=True, eq=False)

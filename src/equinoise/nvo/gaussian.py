@@ -14,12 +14,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise.nvo.evaluation import deltas, sticks
 from equinoise.nvo.game import Game
 from equinoise.nvo.histogram import Histogram
+from equinoise.nvo.noise import Floats, Ints
 from equinoise.nvo.profile import Profile
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.scales import MULTIPLES, positive
@@ -31,8 +31,6 @@ __all__ = ["GaussianGame", "GaussianNoise", "GaussianProfile", "deltas"]
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
 _SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 GaussianProfile = Profile
 

@@ -125,7 +125,8 @@ class Histogram:
 
         References
         ----------
-        Section 4.1 of the paper.
+        .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+           (anonymous, under review), section 4.1.
 
         Examples
         --------
@@ -166,11 +167,6 @@ class Histogram:
         -------
         float64[...] or int64[...]
             Integers (the nearest to a midpoint) when the values were integers.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `bins` are not integers from 0 to K - 1.
 
         Examples
         --------

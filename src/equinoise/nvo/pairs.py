@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from equinoise import _checks
 from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import LaplaceNoise
+from equinoise.nvo.noise import Floats, Ints, LaplaceNoise
 from equinoise.nvo.profile import Profile
 from equinoise.nvo.scales import MULTIPLES, positive
 
@@ -24,8 +24,6 @@ __all__ = ["PairGame", "PairHistogram", "PairProfile", "ProductNoise"]
 
 _LARGEST = 2**27  # masses of all occupied cells: 1 GiB
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 PairProfile = Profile
 
@@ -98,7 +96,7 @@ class PairHistogram:
     --------
     >>> histogram = PairHistogram.from_values([1, 2, 3], [5, 5, 9], 4, bounds=((0, 4), (0, 10)))
     >>> histogram.bin_of, histogram.to_units(histogram.bin_of)
-    (array([ 5,  9, 10]), (array([0, 4, 4]), array([1, 1, 9])))
+    (array([ 6, 10, 10]), (array([0, 4, 4]), array([10, 10, 10])))
     """
 
     first: Histogram

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise.nvo.noise import Floats
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["Profile"]
 
 _SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

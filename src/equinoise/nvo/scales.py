@@ -38,17 +38,10 @@ def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
 
 
 def chosen_scales(scales: Any, sensitivity: float, epsilon: float, sufficient: float) -> NDArray[np.float64]:
-    """Return a set of scales as float64[V], normalised.
+    """Return a set of scales as float64[V], normalised: what :class:`equinoise.nvo.NoiseGame` is given.
 
-    Parameters
-    ----------
-    scales : {"default", "paper"}, int or float64[V]
-        A named set of multiples of sensitivity / epsilon; a number of geometric steps from a scale that
-        satisfies everybody down to a thousandth of sensitivity / epsilon; or the scales themselves.
-    sensitivity : float
-    epsilon : float
-    sufficient : float
-        From :func:`sufficient_scale`.
+    Of geometric steps the first satisfies everybody: it is at least `sufficient`, from
+    :func:`sufficient_scale`.
     """
     unit = sensitivity / epsilon
     if not (math.isfinite(unit * PAPER[0]) and unit * _SMALLEST_MULTIPLE > 0.0):

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from equinoise import _checks
 from equinoise.nvo.bound.cuts import Cuts, Solution
-from equinoise.nvo.bound.relaxation import Floats, Node, Problem, make_problem
+from equinoise.nvo.bound.relaxation import Node, Problem, make_problem
+from equinoise.nvo.noise import Floats
 from equinoise.nvo.search.table import checked_game, ratio_limits
 
 __all__ = ["lower_bound"]

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equinoise.nvo.noise import Floats, Ints
+
 __all__ = ["Multipliers", "Node", "Problem", "dual_bound", "left_sides", "make_problem"]
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 _UNIT = 2.0**-53
 _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too
@@ -94,18 +94,9 @@ def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Fl
 def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool = True) -> float:
     """Return a number that the KL of no certified profile of a node falls below, rounding included.
 
-    Parameters
-    ----------
-    problem : Problem
-    node : Node
-    m : Multipliers
-        Any with weights >= 0 and slopes > 0; good ones make a good bound.
-    objective : bool
-        False leaves the KL out. What is returned is then a bound on 0, and a positive value proves that the
-        node has no certified profile (Farkas).
+    Any multipliers will do; good ones make a good bound. Without the objective, which is KL, what is
+    returned is a bound on 0, and a positive value proves that the node has no certified profile (Farkas).
 
-    Notes
-    -----
     Let c be certified and in the node. With slopes g, ``ln S <= g S - 1 - ln g``. Every row is at most 0, so
     it may be added with its weight y, and
 

@@ -110,20 +110,7 @@ def _fits(masses: Floats, t: int, work: Floats) -> bool:
 
 @njit
 def evaluate(game: Game, counts: Ints, work: Floats) -> Any:
-    """Evaluate a profile from scratch.
-
-    Parameters
-    ----------
-    game : Game
-    counts : int64[T]
-    work : float64[3, K]
-        Scratch.
-
-    Returns
-    -------
-    (int, float)
-        Satisfied records, and KL(share || mass / n) in nats.
-    """
+    """Return satisfied records and KL(share || mass / n) in nats, from scratch; work float64[3, K]."""
     for x in range(work.shape[1]):
         work[0, x] = work[1, x] = work[2, x] = 0.0
     apart = game.odds < _PLAIN

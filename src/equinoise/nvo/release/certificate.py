@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import platform
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from equinoise import _checks, _results
 from equinoise.nvo.release.composition import DELTA, Composition, compose
 
 if TYPE_CHECKING:
+    from equinoise.nvo.histogram import Histogram
     from equinoise.nvo.profile import Profile
 
 __all__ = ["certificate", "limits", "promise"]
@@ -82,12 +84,8 @@ def certificate(
             "median": total.median,
             "method": total.method,
         },
-        "bounds": {
-            "low": histogram.bounds[0],
-            "high": histogram.bounds[1],
-            "source": "public" if histogram.bounds_given else "the data's own",
-        },
-        "range": list(histogram.range),
+        "bounds": _of_columns(histogram, _bounds_of),
+        "range": _of_columns(histogram, lambda column: list(column.range)),
         "rows": drawn,
         "seed": SYSTEM if seed is None else seed,
         "sampling": SYSTEM if seed is None else NOT_PRIVATE,
@@ -103,12 +101,29 @@ def certificate(
     return plain
 
 
+def _of_columns(histogram: Any, what: Callable[[Histogram], Any]) -> Any:
+    """Return something of the column, or of each column in a list where there are several."""
+    found = [what(column) for column in histogram.columns]
+    return found[0] if len(found) == 1 else found
+
+
+def _bounds_of(column: Histogram) -> dict[str, Any]:
+    source = "public" if column.bounds_given else "the data's own"
+    return {"low": column.bounds[0], "high": column.bounds[1], "source": source}
+
+
 def promise(profile: Profile) -> str:
     """Return in one sentence what was checked."""
     n, epsilon = profile.game.n, profile.game.epsilon
     if not profile.certified:
         wrong = n - profile.n_satisfied
         return f"Nothing is promised: {wrong:,} of {n:,} records are not within epsilon {epsilon:.4g}."
+    if delta := profile.game.delta:
+        return (
+            f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g} and delta "
+            f"{delta:g} (the worst record reaches delta {profile.realised_delta:.3g}). A record is a row of the "
+            "file: somebody with several rows has less."
+        )
     factor = f" = {math.exp(epsilon):.3g}" if epsilon < _EXP_MAX else ""
     return (
         f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g}: without it, no value "
@@ -142,15 +157,17 @@ def limits(profile: Profile, total: Composition) -> list[str]:
 
 
 def _bounds(profile: Profile) -> str:
-    histogram = profile.game.histogram
-    low, high = (f"{bound:g}" for bound in histogram.bounds)
-    if histogram.bounds_given:
+    columns = profile.game.histogram.columns
+    own = [column for column in columns if not column.bounds_given]
+    word = "and" if own else "to"
+    ends = ", ".join(f"{low:g} {word} {high:g}" for low, high in (c.bounds for c in own or columns))
+    if not own:
         return (
-            f"The bounds {low} to {high} count as public. That must be true: if they were looked up in the "
+            f"The bounds {ends} count as public. That must be true: if they were looked up in the "
             "data, they tell about its smallest and largest record, and nothing here protects these."
         )
     return (
-        f"No public bounds were given, so the data's own smallest and largest value, {low} and {high}, set "
+        f"No public bounds were given, so the data's own smallest and largest value, {ends}, set "
         "the range. They show in the sample, and epsilon does not hold for the records at the ends (in "
         "trials these had 1.2 to 3.7 where it was 1). Give bounds that can be known without the data."
     )
@@ -158,7 +175,7 @@ def _bounds(profile: Profile) -> str:
 
 def _warnings(profile: Profile, seed: int | None) -> list[str]:
     found = ["The figures of this certificate come from the data, and are no part of what is protected."]
-    if not profile.game.histogram.bounds_given:
+    if not all(column.bounds_given for column in profile.game.histogram.columns):
         found.append("The bounds are the data's own: see the second limit.")
     if seed is not None:
         found.append(

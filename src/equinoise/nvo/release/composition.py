@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise.nvo.evaluation import Evaluation
-from equinoise.nvo.noise import Noise
+from equinoise.nvo.noise import Floats, Noise
 
 __all__ = ["DELTA", "Composition", "compose"]
 
@@ -33,8 +33,6 @@ _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,10 @@ def compose(
 ) -> Composition:
     """Bound epsilon of several independent draws of a profile.
 
+    Bounds become better at a price: first from the largest loss of a draw alone, then by Rényi divergences,
+    then by the loss distribution. Always the type with the largest bound takes the next step, and when it
+    has no further step, no other can be worse.
+
     Parameters
     ----------
     noise : Noise
@@ -90,15 +92,20 @@ def compose(
     -------
     Composition
 
-    Raises
-    ------
-    TypeError, ValueError
-        When `draws` or `delta` is of the wrong kind or out of range.
-
     Notes
     -----
     For a record of type (k, v) a draw comes from P = S/n with it and from Q = (S - M)/(n - 1) without, and
     the loss is ln(P/Q). Both directions count, Q against P too.
+
+    References
+    ----------
+    .. [1] Koskela, Jälkö, Honkela (2020), *Computing Tight Differential Privacy Guarantees Using FFT*,
+       AISTATS.
+    .. [2] Doroshenko, Ghazi, Kamath, Kumar, Manurangsi (2022), *Connect the Dots: Tighter Discrete
+       Approximations of Privacy Loss Distributions*, PoPETs, for the grid.
+    .. [3] Bun, Steinke (2016), *Concentrated Differential Privacy: Simplifications, Extensions, and Lower
+       Bounds*, TCC, propositions 1.3 and 1.4; Canonne, Kamath, Steinke (2020), *The Discrete Gaussian for
+       Differential Privacy*, NeurIPS, for the conversion of Rényi divergences.
 
     Examples
     --------
@@ -112,32 +119,36 @@ def compose(
     m = _checks.integer("draws", draws, 1)
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     accountant = _accountant() if share >= _SMALLEST_DELTA and m <= _MOST_DRAWS else None
-    worst = [
-        _worst(noise, counts, evaluation.pmf, largest, sign, m, share, accountant)
-        for sign, largest in ((-1, evaluation.epsilon), (1, evaluation.epsilon_addition))
-    ]
-    exact = accountant is not None and max(worst) <= _FUTILE
-    method = "privacy loss distribution" if exact else "Rényi divergence"
-    median = _median(noise, counts, evaluation, m, share)
-    return Composition(m, share, worst[0], worst[1], median, method)
+    epsilons = {-1: evaluation.epsilon, 1: evaluation.epsilon_addition}
+    n = int(counts.sum())
 
-
-def _median(
-    noise: Noise, counts: NDArray[np.int64], evaluation: Evaluation, draws: int, delta: float
-) -> float | None:
-    """Return an epsilon that half of the records do not exceed for their removal."""
-    types = np.argwhere(counts)
-    if len(types) * len(evaluation.pmf) > _MOST_MASSES:
-        return None
-    bounds = np.empty(len(types))
-    for i, (k, v) in enumerate(types):
-        largest = float(evaluation.epsilon[k, v])
+    def losses(k: int, v: int, sign: int) -> tuple[Floats, Floats]:
         mass = noise.rows(np.array([k]))[0, v]
-        loss, p = _losses(mass, evaluation.pmf, int(counts.sum()), -1, largest)
-        bounds[i] = min(_by_largest(largest, draws, delta), _by_renyi(loss, p, draws, delta))
-    order = np.argsort(bounds)
-    so_far = np.cumsum(counts[counts > 0][order])
-    return float(bounds[order[int(np.searchsorted(2 * so_far, so_far[-1]))]])
+        return _losses(mass, evaluation.pmf, n, sign, float(epsilons[sign][k, v]))
+
+    def largest(k: int, v: int, sign: int) -> float:
+        return _by_largest(float(epsilons[sign][k, v]), m, share)
+
+    def renyi(*kind: int) -> float:
+        return _by_renyi(*losses(*kind), m, share)
+
+    def distribution(*kind: int) -> float:
+        return _by_distribution(*losses(*kind), m, share, accountant)
+
+    kinds = [(int(k), int(v)) for k, v in np.argwhere(counts)]
+    steps: list[Callable[..., float]] = (
+        [largest, renyi] if accountant is None else [largest, renyi, distribution]
+    )
+    removal, addition = (_worst([(k, v, sign) for k, v in kinds], steps) for sign in epsilons)
+    exact = accountant is not None and max(removal, addition) <= _FUTILE
+    median = None
+    if len(kinds) * len(evaluation.pmf) <= _MOST_MASSES:
+        bounds = np.array([min(largest(k, v, -1), renyi(k, v, -1)) for k, v in kinds])
+        order = np.argsort(bounds)
+        so_far = np.cumsum(counts[counts > 0][order])
+        median = float(bounds[order[int(np.searchsorted(2 * so_far, n))]])
+    method = "privacy loss distribution" if exact else "Rényi divergence"
+    return Composition(m, share, removal, addition, median, method)
 
 
 def _accountant() -> Any:
@@ -149,45 +160,18 @@ def _accountant() -> Any:
     return PrivacyLossDistribution
 
 
-def _worst(
-    noise: Noise,
-    counts: NDArray[np.int64],
-    pmf: Floats,
-    largest: Floats,
-    sign: int,
-    draws: int,
-    delta: float,
-    accountant: Any,
-) -> float:
-    """Return the largest composed epsilon over the types that are there.
-
-    Bounds become better at a price: first from the largest loss of a draw alone, then by Rényi divergences,
-    then by the loss distribution. Always the type with the largest bound takes the next step, and when it has
-    no further step, no other can be worse.
-    """
-
-    def losses(k: int, v: int) -> tuple[Floats, Floats]:
-        return _losses(noise.rows(np.array([k]))[0, v], pmf, int(counts.sum()), sign, float(largest[k, v]))
-
-    def renyi(k: int, v: int) -> float:
-        return _by_renyi(*losses(k, v), draws, delta)
-
-    def distribution(k: int, v: int) -> float:
-        return _by_distribution(*losses(k, v), draws, delta, accountant)
-
-    steps: list[Callable[[int, int], float]] = [renyi] if accountant is None else [renyi, distribution]
-    queue = [
-        (-_by_largest(float(largest[k, v]), draws, delta), 0, int(k), int(v)) for k, v in np.argwhere(counts)
-    ]
+def _worst(kinds: list[tuple[int, int, int]], steps: list[Callable[..., float]]) -> float:
+    """Return the largest bound over types (k, v, sign) that are there, from ever better bounds."""
+    queue = [(-steps[0](*kind), 1, kind) for kind in kinds]
     heapq.heapify(queue)
     left = _MOST_EXACT
     while True:
-        bound, step, k, v = queue[0]
-        left -= step == 1
+        bound, step, kind = queue[0]
+        left -= step == 2
         done = step == len(steps) or left < 0 or bound == 0.0 or math.isinf(bound)
-        if done or (step > 0 and -bound > _FUTILE):
+        if done or (step > 1 and -bound > _FUTILE):
             return -bound
-        heapq.heapreplace(queue, (max(bound, -steps[step](k, v)), step + 1, k, v))
+        heapq.heapreplace(queue, (max(bound, -steps[step](*kind)), step + 1, kind))
 
 
 def _losses(mass: Floats, pmf: Floats, n: int, sign: int, largest: float) -> tuple[Floats, Floats]:

@@ -50,11 +50,6 @@ def sample(
         Midpoints of bins in the data's units; integers where the values were integers. Of pairs, one array
         for each column.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, or the profile is not certified.
-
     Notes
     -----
     Bin x has probability S[x]/n. No noise is added to a midpoint: with several scales, continuous noise would
@@ -83,14 +78,12 @@ def draw_bins(pmf: NDArray[np.float64], size: int, seed: int | None = None) -> N
     ----------
     pmf : float64[X]
         Finite and not negative, not all zero.
-    size : int
-    seed : int or None
-        None takes randomness from the operating system.
+    size, seed
+        As for :func:`sample`; a smaller size gives the first of the rows where a seed is given.
 
     Returns
     -------
     int64[size]
-        In the order in which they were drawn; a smaller size gives the first of them where a seed is given.
 
     Notes
     -----

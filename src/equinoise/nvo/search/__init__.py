@@ -1,7 +1,17 @@
 """Searches for a profile, as functions over arrays; :mod:`equinoise.nvo.registry` lists them."""
 
-from equinoise.nvo.search.enumeration import exhaustive, genetic
-from equinoise.nvo.search.local import anneal
-from equinoise.nvo.search.table import Found
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from equinoise._lazy import attach
+
+if TYPE_CHECKING:
+    from equinoise.nvo.search.enumeration import exhaustive, genetic
+    from equinoise.nvo.search.local import anneal
+    from equinoise.nvo.search.table import Found
 
 __all__ = ["Found", "anneal", "exhaustive", "genetic"]
+
+_HOMES = {"enumeration": ("exhaustive", "genetic"), "local": ("anneal",), "table": ("Found",)}
+__getattr__, __dir__ = attach(__name__, _HOMES)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._random import stream_key
+from equinoise.nvo.noise import Floats, Ints
 
 __all__ = ["anneal", "descend"]
 
@@ -21,8 +21,6 @@ _GAIN = 1e-12  # of KL, in nats: less is rounding
 _ROUNDS = 200
 _HOT, _COLD = 0.3, 1e-5  # temperatures at which annealing starts and ends, in nats of KL
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Judge = Callable[[Ints, Floats], bool]
 
 
@@ -69,19 +67,7 @@ def anneal(
 ) -> tuple[Ints, int]:
     """Move random groups, at first also where KL grows, and descend from the best profile on the way.
 
-    Parameters
-    ----------
-    masses, start, target, satisfied
-        As for :func:`descend`.
-    seed : int or None
-        None for the operating system's randomness.
-    steps : int
-        Moves that are tried.
-
-    Returns
-    -------
-    (int64[B, V], int)
-        The profile, and the rounds of the descent.
+    Of so many steps each tries a move. Return the profile int64[B, V] and the rounds of the descent.
     """
     walk = _Walk(masses, start, target, satisfied)
     if not satisfied(walk.counts, walk.total):
@@ -112,23 +98,10 @@ def descend(masses: Floats, start: Ints, target: Floats, satisfied: Judge) -> tu
     """Move groups of records to other scales while KL falls and every record stays satisfied.
 
     In a round every bin's records are offered every other scale: all of those with one scale, half of them, a
-    quarter, down to one. The search ends with a round without a move.
-
-    Parameters
-    ----------
-    masses : float64[B, V, X]
-        Noise M of the B bins that have records.
-    start : int64[B, V]
-        The profile to start from.
-    target : float64[X]
-        The histogram, adding up to one.
-    satisfied : callable
-        From counts int64[B, V] and what they release S float64[X] to whether every record is satisfied.
-
-    Returns
-    -------
-    (int64[B, V], int)
-        The profile and the number of rounds. The start itself where it does not satisfy everybody.
+    quarter, down to one. The search ends with a round without a move. Noise float64[B, V, X] of the B bins
+    that have records, the profile int64[B, V] to start from, the histogram float64[X], and a function from
+    counts and what they release to whether all are satisfied. Return the profile (the start where that does
+    not satisfy everybody) and the rounds.
     """
     walk = _Walk(masses, start, target, satisfied)
     if not satisfied(walk.counts, walk.total):

@@ -62,32 +62,16 @@ def run(
     executor: Executor | None = None,
     progress: bool = False,
 ) -> Iterator[tuple[Ints, int, bool]]:
-    """Run the dynamics from a profile, or from random ones.
+    """Run the dynamics from a profile int64[K, V], or from random ones, over records int64[K].
 
-    Parameters
-    ----------
-    decay, total : float64[V, K], float64[K, V]
-        Of the noise: M[k, v, x] = decay[v, |k - x|]/total[k, v].
-    bin_counts : int64[K]
-        The histogram, n records.
-    epsilon : float
-    start : int64[K, V], optional
-        Where to start; by default every record draws a scale.
-    seed, restarts, max_rounds, executor, progress
-        As of :meth:`equinoise.nvo.NoiseGame.best_response`.
-
-    Yields
-    ------
-    (int64[K, V], int, bool)
-        Of every restart the counts, the rounds, and whether nobody wanted another option. Restart r is the
-        same for any number of them.
+    decay float64[V, K] and total float64[K, V] are those of :class:`equinoise.nvo.noise.LaplaceNoise`, the
+    rest as for :meth:`equinoise.nvo.NoiseGame.best_response`. Yield of every restart the counts int64[K, V],
+    the rounds, and whether nobody wanted another option. Restart r is the same for any number of them.
     """
-    task = _Task(
-        make_game(decay, total, bin_counts, epsilon), bin_counts, start, stream_key(seed), max_rounds
-    )
-    found = replicates.run(
-        functools.partial(_run_block, task), restarts, executor=executor, progress=progress
-    )
+    game = make_game(decay, total, bin_counts, epsilon)
+    task = _Task(game, bin_counts, start, stream_key(seed), max_rounds)
+    run_block = functools.partial(_run_block, task)
+    found = replicates.run(run_block, restarts, executor=executor, progress=progress)
     for counts, rounds, converged in zip(*found, strict=True):
         yield counts, int(rounds), bool(converged)
 
@@ -104,8 +88,8 @@ def all_satisfied(decay: Floats, total: Floats, counts: Ints, epsilon: float) ->
 
 def by_bin(game: _state.Game, state: _state.State) -> Ints:
     """Return the state's counts, seen as int64[K, V]."""
-    by_bin: Ints = state.types[_state.COUNT].reshape(game.of.n_bins, -1)[:, : game.of.n_scales]
-    return by_bin
+    counts: Ints = state.types[_state.COUNT].reshape(game.of.n_bins, -1)
+    return counts[:, : game.of.n_scales]
 
 
 def _run_block(task: _Task, first: int, last: int) -> tuple[Ints, Ints, NDArray[np.bool_]]:

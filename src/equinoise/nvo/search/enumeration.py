@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, replicates
+from equinoise._random import stream_key
+from equinoise.nvo.search.kernels import enumeration as compiled
 from equinoise.nvo.search.table import Floats, Found, Ints, Table
 
 __all__ = ["exhaustive", "genetic"]
@@ -52,11 +54,9 @@ def exhaustive(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> Foun
             f"bin_counts must leave at most {_LARGEST_ENUMERATION} profiles, got {n_profiles} "
             f"with {n_scales} scales"
         )
-    from equinoise.nvo.search.kernels.enumeration import exhaust
-
     counts = table.uniform(0)
     best, numbers = counts.copy(), np.array([-1.0, math.inf])
-    while exhaust(table.game, counts, best, numbers, table.work, _PIECE):
+    while compiled.exhaust(table.game, counts, best, numbers, table.work, _PIECE):
         replicates.tick()
     return table.found(best)
 
@@ -117,8 +117,6 @@ def genetic(
     generations = _checks.integer("generations", generations, 0)
     rate = _checks.number("mutation", mutation, 0.0, 1.0)
     table = Table(kernel, bin_counts, epsilon)
-    from equinoise._random import stream_key
-
     herd = _Herd(table, stream_key(seed), n_parents, n_kept, -math.inf if rate == 1.0 else math.log1p(-rate))
     payoffs = np.empty(size)
     for generation in range(generations + 1):
@@ -140,14 +138,12 @@ class _Herd:
 
     def step(self, generation: int, payoffs: Floats) -> None:
         """Fill the payoffs of a generation, best first, and make its best the parents."""
-        from equinoise.nvo.search.kernels.enumeration import breed, count_options
-
         first = self.n_kept if generation else 0
         game, n_scales = self.table.game, self.table.shape[1]
         own = np.empty((len(self.options), len(self.counts)), dtype=np.int64)
         for options, counts in zip(self.options, own, strict=True):
-            count_options(self.starts, options, n_scales, counts)
-        breed(
+            compiled.count_options(self.starts, options, n_scales, counts)
+        compiled.breed(
             game, self.starts, self.key, generation, self.options, own, self.stay,
             first, payoffs, np.empty(game.n, dtype=np.int16), self.counts, self.table.work,
         )  # fmt: skip
@@ -157,21 +153,17 @@ class _Herd:
 
     def _child(self, child: int, generation: int, first: int) -> NDArray[np.int16]:
         """Return the options of a member of this generation, made again from its address."""
-        from equinoise.nvo.search.kernels import enumeration as kernels
-
         if child < first:
             return np.array(self.options[child])
         options: NDArray[np.int16] = np.empty(self.table.game.n, dtype=np.int16)
         n_scales = self.table.shape[1]
         if generation == 0:
-            kernels.random_options(self.key, child, n_scales, options)
+            compiled.random_options(self.key, child, n_scales, options)
         else:
-            kernels.cross_options(self.key, child, generation, self.options, n_scales, self.stay, options)
+            compiled.cross_options(self.key, child, generation, self.options, n_scales, self.stay, options)
         return options
 
     def best(self) -> Ints:
         """Return the best parent's counts int64[T]."""
-        from equinoise.nvo.search.kernels.enumeration import count_options
-
-        count_options(self.starts, self.options[0], self.table.shape[1], self.counts)
+        compiled.count_options(self.starts, self.options[0], self.table.shape[1], self.counts)
         return self.counts

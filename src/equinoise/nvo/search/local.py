@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, replicates
+from equinoise._random import stream_key
+from equinoise.nvo.search.kernels import anneal as compiled
+from equinoise.nvo.search.kernels.transfers import excess
 from equinoise.nvo.search.table import Found, Ints, Table, checked_counts
 
 __all__ = ["anneal"]
@@ -90,12 +93,9 @@ def anneal(
     if start is not None:
         given = checked_counts("start", start, table.bin_counts, table.shape[1], "bin_counts'")
         first = given[table.occupied].ravel()
-    from equinoise._random import stream_key
-    from equinoise.nvo.search.kernels.anneal import first_words
-
     steps = min(steps, _affordable(table))
     words = np.zeros(4, dtype=np.uint64)
-    first_words(stream_key(seed), replicate, words)
+    compiled.first_words(stream_key(seed), replicate, words)
     chosen = _certified_start(table, first, words, steps)
     if table.evaluate(chosen)[0] < table.game.n or table.shape[1] < 2:
         return table.found(chosen)
@@ -133,40 +133,33 @@ def _certified_start(table: Table, first: Ints | None, words: NDArray[np.uint64]
 
 def _repaired(table: Table, counts: Ints, words: NDArray[np.uint64], steps: int) -> Ints:
     """Return what lowering the excess over the limits leads to, certified or not."""
-    from equinoise.nvo.search.kernels.anneal import repair
-    from equinoise.nvo.search.kernels.transfers import excess
-
     state = table.state(counts)
     now = excess(table.game, state, 0, 0, 0, 0, 0, 0)
     numbers = np.array([now, now, 0.1 * now, _COOLED ** (1.0 / max(steps, 1))])
     for piece in _pieces(steps):
-        if repair(table.game, state, words, numbers, _PAIR, piece):
+        if compiled.repair(table.game, state, words, numbers, _PAIR, piece):
             break
     return np.asarray(state.counts)
 
 
 def _annealed(table: Table, counts: Ints, words: NDArray[np.uint64], steps: int) -> Ints:
     """Return the best profile of a run that starts from a certified one."""
-    from equinoise.nvo.search.kernels.anneal import anneal as run
-
     state, best = table.state(counts), counts.copy()
     _, now = table.evaluate(counts)
     hot = max(_HOT, _HOT_RECORDS / table.game.n) * max(table.evaluate(table.uniform(0))[1], now)
     numbers = np.array([now, now, hot, _COOLED ** (1.0 / max(steps, 1))])
     for piece in _pieces(steps):
-        run(table.game, state, best, words, numbers, _PAIR, piece)
+        compiled.anneal(table.game, state, best, words, numbers, _PAIR, piece)
     return best
 
 
 def _polished(table: Table, counts: Ints) -> Ints:
     """Return a local optimum: transfers of one record or a whole type are made while they pay."""
-    from equinoise.nvo.search.kernels.anneal import polish
-
     state = table.state(counts)
     for _ in range(min(_SWEEPS, _affordable(table) // (len(counts) * table.shape[1]))):
         replicates.tick()
         _, now = table.evaluate(state.counts)
-        if polish(table.game, state, now, _GAIN)[1] == 0:
+        if compiled.polish(table.game, state, now, _GAIN)[1] == 0:
             break
         state = table.state(state.counts)
     return np.asarray(state.counts)

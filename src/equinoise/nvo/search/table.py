@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from equinoise import _checks
+from equinoise.nvo.noise import Floats, Ints
 
 __all__ = ["Floats", "Found", "Ints", "Limits", "Table", "checked_counts", "checked_game", "ratio_limits"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Limits(NamedTuple):

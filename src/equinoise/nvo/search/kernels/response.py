@@ -137,16 +137,10 @@ def begin(game: Game, state: State) -> None:
 def take_turns(game: Game, state: State, turns: Ints, sizes: Ints, first: int, last: int) -> bool:
     """Let records in turn take a best option; return whether nobody wants another.
 
-    Parameters
-    ----------
-    game, state
-    turns : int64[any]
-        Type of the records whose turn it is, a group of equals; changed when all of the group move alike.
-    sizes : int64[any]
-        Records in the group. The first moves alone. Then 2, 4, 8 and so on move together, as long as the
-        last of them would choose the same once the others have moved; where not, the next is alone again.
-    first, last : int
-        Which groups take their turn.
+    turns int64[any] are the types of groups of equal records, changed when all of a group move alike, and
+    sizes how many these are; first..last-1 take their turn. The first of a group moves alone. Then 2, 4, 8
+    and so on move together, as long as the last of them would choose the same once the others have moved;
+    where not, the next is alone again.
     """
     now = state.now
     one: Any = np.int64(1)
