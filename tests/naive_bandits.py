@@ -438,7 +438,7 @@ class LazyDpTs(Policy):
     def index(self, arm, t):
         mean, size = self.known[arm]
         mu = min(max(mean + 3.0 * math.log(t) / (self.epsilon * size), 0.0), 1.0)
-        return beta_of(self.own(t, arm), mu * size + 1.0, (1.0 - mu) * size + 1.0)
+        return beta_of(words_of(self.own(t, arm)), mu * size + 1.0, (1.0 - mu) * size + 1.0)
 
     def update(self, t, arm, reward, noise):
         super().update(t, arm, reward, noise)
@@ -455,9 +455,9 @@ class LazyDpTs(Policy):
 
 
 def own_words(seed, replicate):
-    """The function (t, k) -> words of the address (t - 1, k, replicate, POSTERIOR)."""
+    """The function (t, k) -> the four words of the block (t - 1, k, replicate, POSTERIOR)."""
     key = [int(word) for word in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
-    return lambda t, k: words_of(naive.philox_block(key, [t - 1, k, replicate, POSTERIOR]))
+    return lambda t, k: naive.philox_block(key, [t - 1, k, replicate, POSTERIOR])
 
 
 def words_of(block):

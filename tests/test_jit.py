@@ -57,7 +57,7 @@ def package(tmp_path):
     """A package named equinoise with the real decorator and two kernels of its own."""
     folder = tmp_path / "install" / "equinoise"
     folder.mkdir(parents=True)
-    for name in ("__init__.py", "_jit.py"):
+    for name in ("__init__.py", "_jit.py", "_lazy.py", "_version.py"):
         shutil.copy(SOURCE / name, folder)
     (folder / "_callee.py").write_text(CALLEE.format(value=2))
     (folder / "_caller.py").write_text(CALLER)

@@ -50,7 +50,7 @@ def assert_same(one, two):
 def random_instance(i):
     """Return (policy, options of simulate, whether contexts are given) of instance i."""
     rng = np.random.default_rng([81, i])
-    policy = linear.POLICIES[i % 4]
+    policy = [*linear.POLICIES][i % 4]
     k, d, horizon = int(rng.integers(1, 6)), int(rng.integers(1, 6)), int(rng.integers(1, 41))
     options = {
         "n_arms": k,

@@ -40,7 +40,7 @@ def test_posterior_draws_follow_the_beta_law(a, b):
     spread = stats.beta(a, b).std()
     assert draws.mean() == pytest.approx(a / (a + b), abs=6.0 * spread / math.sqrt(n))
     own = naive_bandits.own_words(SEED, 0)
-    twins = [naive_bandits.beta_of(own(t + 1, 0), a, b) for t in range(200)]
+    twins = [naive_bandits.beta_of(naive_bandits.words_of(own(t + 1, 0)), a, b) for t in range(200)]
     np.testing.assert_allclose(draws[:200], twins, rtol=1e-9)
 
 

@@ -84,7 +84,7 @@ def test_options_of_a_policy_are_given_by_name(capsys):
         ("--counter h", {"hybrid"}),
         ("--reward g", {"gaussian"}),
         ("--ties ", {"first", "random"}),
-        ("--policy dp-klucb --option ", {"clip_sums="}),
+        ("--policy dp-klucb --option ", {"clip_sums=yes", "clip_sums=no"}),
         ("--policy noise-only --option ", {"counter=binary", "counter=hybrid"}),
         ("--policy none --option ", set()),
     ],

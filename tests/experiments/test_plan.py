@@ -150,7 +150,7 @@ def test_the_report_is_whole_after_every_step(tmp_path):
     assert "1 of 2 experiments are finished; not yet: Title of two." in content
     assert not first.complete
     last = next(done)
-    assert last.complete and [one.name for one in last.finished] == ["one", "two"]
+    assert last.complete and [one.exhibit.name for one in last.finished] == ["one", "two"]
     assert next(done, None) is None
     document = json.loads((folder / "run.json").read_text())
     assert (document["complete"], document["left"]) == (True, [])
@@ -227,7 +227,7 @@ def test_the_same_call_goes_on_and_shows_what_was_finished_at_once(tmp_path, sca
     before = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
     goes_on = reproduce.perform(reproduce.Report("efb", Settings(scale, 7), (one, two)), tmp_path)
     report = next(goes_on)
-    assert [(done.name, done.kept) for done in report.finished] == [("one", True)]
+    assert [(done.exhibit.name, done.kept) for done in report.finished] == [("one", True)]
     after = {name: (tmp_path / name).read_bytes() for name in listed(tmp_path)}
     assert all(after[name] == before[name] for name in before if "/" in name)
     body = slice(0, before["report.html"].index(b"<footer>"))
@@ -246,7 +246,7 @@ def test_another_pillar_loses_nothing_and_other_settings_replace(tmp_path):
     run(tmp_path, "efb", one)
     run(tmp_path, "bias", two)
     report = run(tmp_path, "nvo", three)[-1]
-    assert [done.name for done in report.finished] == ["one", "three", "two"]  # pillars have an order
+    assert [done.exhibit.name for done in report.finished] == ["one", "three", "two"]  # pillars have an order
     document = json.loads((tmp_path / "run.json").read_text())
     assert document["complete"] and document["parameters"]["which"] == "nvo"
     assert [step["name"] for step in document["steps"]] == ["one", "three", "two"]

@@ -315,11 +315,11 @@ def test_an_exhibit_is_restored_from_its_document_and_files():
         }
     )
     made = exhibit(tables={"one": Table("c", frame)})
-    document = made.document()
+    document, files = made.document(), made.files()
     kept = json.loads(json.dumps(document, allow_nan=False))
     del kept["tables"]["one"]["rows"]
-    again = Exhibit.restored(kept, made.files())
-    assert again.document() == document and again.files() == made.files()
+    again = Exhibit.restored(kept, files)
+    assert again.document() == document and again.files() == files
     assert page("t", [], [again], {}) == page("t", [], [made], {})
     assert document["tables"]["one"]["rows"][1] == [None, None, None, 2, False, 'a "b",\nc', None]
     assert document["tables"]["one"]["rows"][2] == ["c", "inf", None, 3, True, None, None]

@@ -20,7 +20,7 @@ from equinoise.bandits.simulate import simulate
 
 if TYPE_CHECKING:
     from equinoise.bandits import linear
-    from equinoise.bandits.live.classes import (
+    from equinoise.bandits.live import (
         DPKLUCB,
         UCB,
         UCB1,

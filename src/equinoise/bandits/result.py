@@ -17,12 +17,19 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["BanditRun"]
+__all__ = ["BanditRun", "History"]
 
 
 @dataclass(frozen=True, eq=False)
 class BanditRun:
     """Replicates of one policy: R replicates, K arms, C checkpoints.
+
+    Examples
+    --------
+    >>> from equinoise.bandits import simulate
+    >>> run = simulate("uniform", [0.5, 0.5], horizon=10, n_replicates=20)
+    >>> run.pulls[0].tolist(), run.means.shape, list(run.bias())
+    ([5, 5], (20, 2), ['arm', 'mean', 'bias', 'stderr', 'ci_low', 'ci_high'])
 
     Attributes
     ----------
@@ -81,11 +88,6 @@ class BanditRun:
         pandas.DataFrame
             One row an arm: ``arm``, ``mean`` (the true one), ``bias``, ``stderr``, ``ci_low``, ``ci_high``.
             Replicates that never pulled the arm are left out, and where none did all is NaN.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `interval` is another one, or Hoeffding's for Gaussian rewards.
         """
         import pandas as pd
 
@@ -165,3 +167,35 @@ class BanditRun:
         if self.epsilon is None:
             return self.policy
         return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What a policy did on given rewards: T rounds, K arms.
+
+    Attributes
+    ----------
+    arms : int64[T]
+        The arm of each round.
+    rewards : float64[T]
+        What it paid.
+    pulls : int64[K]
+    means : float64[K]
+        Mean reward of each arm; NaN for an arm never pulled.
+    policy : str
+    epsilon : float or None
+        None for a policy that takes none.
+    """
+
+    arms: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    pulls: NDArray[np.int64]
+    means: NDArray[np.float64]
+    policy: str
+    epsilon: float | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a round: round (from 0), arm, reward."""
+        import pandas as pd
+
+        return pd.DataFrame({"round": np.arange(len(self.arms)), "arm": self.arms, "reward": self.rewards})

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
-from equinoise.bandits.policies.registry import MAX_HORIZON, POLICIES
+from equinoise.bandits.entry import MAX_HORIZON
+from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.result import BanditRun
 
 __all__ = ["simulate"]
@@ -66,7 +67,7 @@ def simulate(
     resume: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> BanditRun:
-    """Let a policy gather rewards from K arms over T rounds, many times over.
+    """Let a policy gather rewards from K arms over T rounds, many times over [1]_.
 
     Parameters
     ----------
@@ -116,10 +117,10 @@ def simulate(
     -------
     BanditRun
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
+    References
+    ----------
+    .. [1] Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML,
+       theorem 1 and the experiments.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, See
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from equinoise._options import Option
     from equinoise.bandits import Policy
     from equinoise.experiments.commands.bandit import Comparison
 
@@ -31,7 +32,11 @@ def _registry(_: object = None) -> Mapping[str, Policy]:
 def _settings(context: typer.Context) -> Iterator[str]:
     """Yield what ``--option`` may begin with for the policy that was typed."""
     for name, option in _registry()[context.params["policy"]].options.items():
-        yield from (f"{name}={choice}" for choice in option.choices or ("",))
+        yield from (f"{name}={value}" for value in _values(option) or ("",))
+
+
+def _values(option: Option) -> tuple[str, ...]:
+    return ("yes", "no") if option.kind == "flag" else option.choices
 
 
 def late_help() -> dict[str, str]:
@@ -42,7 +47,8 @@ def late_help() -> dict[str, str]:
     words = {"policies": "; ".join(lists), "others": ""}
     for name, option in {n: o for row in _registry().values() for n, o in row.options.items()}.items():
         owners = ", ".join(row.name for row in _registry().values() if name in row.options)
-        words[name] = f"{' or '.join(option.choices or ('yes', 'no'))}, {option.summary} ({owners})"
+        values = " or ".join(_values(option)) or f"a {option.kind}"
+        words[name] = f"{values}, {option.summary} ({owners})"
         words["others"] += "" if name in ("width", "counter") else f" {name}={words[name]}."
     return words
 
@@ -55,7 +61,7 @@ def _registered(name: str) -> Any:
 def command(
     context: typer.Context,
     policy: Annotated[
-        str, typer.Option(help="What chooses the arms: {policies}.", autocompletion=completing(_registry))
+        str, typer.Option(help="What chooses the arms ({policies}).", autocompletion=completing(_registry))
     ] = "private-ucb",
     means: Annotated[
         str, typer.Option(metavar="M,M,...", help="True means of the arms, separated by commas.")
@@ -158,18 +164,16 @@ def _arms(made: Comparison, sign: str) -> Table:
     bound = [] if made.bound is None else ["its\nbound"]
     table = common.table("\narm", "\nmean", heads[0], *bound, *heads[1:])
     for row in made.arms()[:_MOST_ARMS]:
-        first, *others = (_estimate(row[name], sign) for name in shown)
+        first, *others = (_cell(row[name]["bias"], row[name]["stderr"], sign) for name in shown)
         own = [f"{row['bound']:.4f}"] if bound else []
         table.add_row(f"{row['arm']:,}", f"{row['mean']:g}", first, *own, *others)
     return table
 
 
-def _estimate(entry: dict[str, Any], sign: str) -> str:
-    return "never pulled" if entry["bias"] is None else _cell(entry["bias"], entry["stderr"], sign)
-
-
-def _cell(value: float, stderr: float | None, sign: str, digits: str = "z.4f") -> str:
+def _cell(value: float | None, stderr: float | None, sign: str, digits: str = "z.4f") -> str:
     """Return a figure with half of its 95% interval, where there is one."""
     from equinoise._results import Z95
 
+    if value is None:
+        return "never pulled"
     return common.estimate(value, None if stderr is None else Z95 * stderr, digits, sign)

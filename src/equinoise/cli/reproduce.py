@@ -23,29 +23,29 @@ __all__ = ["command"]
 
 _COMPILING = "compiling (first use, some minutes in all)"
 _PATIENCE = 0.6  # seconds that threads have to end after Ctrl-C
+_SIZES = ": a minute or two, or the papers' sizes"
 _Pillar = typer.Argument(
-    metavar="PILLAR", help="efb, nvo, bias or all.", autocompletion=lambda: ["efb", "nvo", "bias", "all"]
-)
-_Scale = typer.Option(
-    help="quick takes a minute or two, full the papers' sizes.", autocompletion=lambda: ["quick", "full"]
+    metavar="PILLAR",
+    help="efb, nvo, bias or all.",
+    autocompletion=common.completing(lambda _: ("efb", "nvo", "bias", "all")),
 )
 _Csv = typer.Option(metavar="FILE", help="A CSV file for nvo, in place of built-in columns.")
+_Target = typer.Option(metavar="NAME", help="Another one, predicted from the first.")
+_Out = typer.Option(help="Folder for report.html, run.json, tables/ and figures/.")
 
 
 def command(
     context: typer.Context,
     which: Annotated[str, _Pillar] = "all",
-    scale: Annotated[str, _Scale] = "quick",
-    out: Annotated[Path, typer.Option(help="Folder for report.html, run.json, tables/ and figures/.")] = Path(
-        "equinoise-report"
-    ),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 0,
+    scale: Annotated[
+        str, common.one_of("quick", "full", more=": a minute or two, or the papers' sizes")
+    ] = "quick",
+    out: Annotated[Path, _Out] = Path("equinoise-report"),
+    seed: common.Seed = 0,
     jobs: common.Jobs = None,
     csv: Annotated[Path | None, _Csv] = None,
     column: Annotated[str | None, typer.Option(metavar="NAME", help="Its column that is released.")] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another one, predicted from the first.")
-    ] = None,
+    target: Annotated[str | None, _Target] = None,
     as_json: common.AsJson = False,
 ) -> None:
     """Do the experiments of the papers again, and write a report.
@@ -93,16 +93,13 @@ def _threads(n: int) -> Iterator[tuple[Executor, Executor]]:
     try:
         yield pools
     finally:
-        closing = [
-            Thread(target=pool.shutdown, args=(True,), kwargs={"cancel_futures": True}) for pool in pools
-        ]
-        for thread in closing:
-            thread.daemon = True
-            thread.start()
         interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
-        for thread in closing:
-            thread.join(_PATIENCE / 2 if interrupted else None)
-        if any(thread.is_alive() for thread in closing):
+        for pool in pools:
+            pool.shutdown(wait=not interrupted, cancel_futures=True)
+        ending = Thread(target=lambda: list(map(ThreadPoolExecutor.shutdown, pools)), daemon=True)
+        ending.start()
+        ending.join(_PATIENCE)
+        if ending.is_alive():
             say("interrupted")
             with contextlib.suppress(OSError):
                 sys.stdout.flush()
@@ -155,7 +152,7 @@ def _print(report: Report, folder: Path, *, as_json: bool) -> None:
     table.add_column("what came out")
     for done in report.finished:
         seconds = "kept" if done.kept else f"{done.seconds:.1f}"
-        table.add_row(done.name, seconds, escape(done.exhibit.headline))
+        table.add_row(done.exhibit.name, seconds, escape(done.exhibit.headline))
     common.console().print(table)
     if not report.complete:
         n = len(report.steps)

@@ -28,19 +28,14 @@ _OURS = re.compile(r"(tables/[a-z0-9-]+\.csv|figures/[a-z0-9-]+\.(png|svg))")
 _HALF = re.compile(r"\.(report\.html|run\.json|[a-z0-9-]+\.(csv|png|svg))\.[0-9a-f]{12}\.tmp")
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """An experiment that is done: its step's name and pillar, what it shows, and how long it took.
+    """An experiment that is done: its pillar, what it shows, and how long it took, drawing included.
 
-    `seconds` include drawing; in `cpu_seconds` of them the processors worked. `mark` is that of its settings
-    and versions, and `kept` says whether an earlier run did it.
+    Of the `seconds` the processors worked `cpu_seconds`. `mark` is that of its settings and versions, and
+    `kept` says whether an earlier run did it.
     """
 
-    name: str
     pillar: str
     exhibit: Exhibit
     files: Mapping[str, bytes]
@@ -54,34 +49,42 @@ class Finished:
         exhibit = self.exhibit.document()
         for table in exhibit["tables"].values():
             del table["rows"]  # they are in the files
-        return {
-            "name": self.name,
+        row = {
+            "name": self.exhibit.name,
             "pillar": self.pillar,
             "title": self.exhibit.title,
             "headline": self.exhibit.headline,
             "seconds": round(self.seconds, 3),
             "cpu_seconds": round(self.cpu_seconds, 3),
             "files": list(self.files),
-            "sha256": {name: _digest(content) for name, content in self.files.items()},
-            "mark": _digest(json.dumps([self.mark, exhibit]).encode()),
+            "sha256": _digests(self.files),
             "exhibit": exhibit,
         }
+        return {**row, "mark": _signed(self.mark, row)}
 
     @classmethod
     def restored(cls, row: Mapping[str, Any], folder: Path, settings: Settings) -> Finished | None:
         """Return what an earlier run did, None where it has other settings or versions, or was changed."""
-        try:
-            mark, exhibit = settings.mark(row["pillar"]), row["exhibit"]
-            files = {name: (folder / name).read_bytes() for name in row["files"] if _OURS.fullmatch(name)}
-            found = {name: _digest(content) for name, content in files.items()}
-            if (found, _digest(json.dumps([mark, exhibit]).encode())) != (row["sha256"], row["mark"]):
-                return None
-            shown = Exhibit.restored(exhibit, files)
-            return cls(
-                row["name"], row["pillar"], shown, files, row["seconds"], row["cpu_seconds"], mark, True
-            )
-        except (KeyError, TypeError, OSError):
+        row = dict(row)
+        said, mark = row.pop("mark", None), settings.mark(row.get("pillar", ""))
+        if said != _signed(mark, row):
             return None
+        try:
+            files = {name: (folder / name).read_bytes() for name in row["files"]}
+        except OSError:
+            return None
+        if row["sha256"] != _digests(files):
+            return None
+        exhibit = Exhibit.restored(row["exhibit"], files)
+        return cls(row["pillar"], exhibit, files, row["seconds"], row["cpu_seconds"], mark, kept=True)
+
+
+def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+
+
+def _signed(mark: str, row: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([mark, row], sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +102,7 @@ class Report:
     @property
     def left(self) -> tuple[Step, ...]:
         """The steps that are not done."""
-        names = {done.name for done in self.finished}
+        names = {done.exhibit.name for done in self.finished}
         return tuple(step for step in self.steps if step.name not in names)
 
     @property
@@ -110,11 +113,11 @@ class Report:
     def having(self, *finished: Finished) -> Report:
         """Return the report with more that is finished."""
         places = {step.name: i for i, step in enumerate(self.steps)}
-        shown = sorted(
-            (*self.finished, *finished),
-            key=lambda done: (PILLARS.index(done.pillar), places.get(done.name, 0)),
-        )
-        return replace(self, finished=tuple(shown))
+
+        def place(done: Finished) -> tuple[int, int]:
+            return PILLARS.index(done.pillar), places.get(done.exhibit.name, 0)
+
+        return replace(self, finished=tuple(sorted((*self.finished, *finished), key=place)))
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, and a row for each experiment that is finished."""
@@ -128,20 +131,18 @@ class Report:
 
     def html(self) -> bytes:
         """Return ``report.html``."""
-        made = self.document()
+        made, given = self.document(), self.settings
         facts = {
-            "Command": f"equinoise reproduce {self.which} --scale {self.settings.scale} --seed "
-            f"{made['seed']}",
+            "Command": f"equinoise reproduce {self.which} --scale {given.scale} --seed {given.seed}",
             "Finished": made["finished"],
             "Versions": ", ".join(f"{name} {version}" for name, version in made["versions"].items()),
             "Machine": ", ".join(made["machine"].values()),
             "Seconds (and of all processors)": "; ".join(
-                f"{done.name} {done.seconds:.1f} ({done.cpu_seconds:.1f})" for done in self.finished
+                f"{done.exhibit.name} {done.seconds:.1f} ({done.cpu_seconds:.1f})" for done in self.finished
             ),
         }
-        return page(
-            "equinoise: what came out", self._intro(), [done.exhibit for done in self.finished], facts
-        )
+        exhibits = [done.exhibit for done in self.finished]
+        return page("equinoise: what came out", self._intro(), exhibits, facts)
 
     def _intro(self) -> list[str]:
         sizes = "the papers' sizes" if self.settings.full else "small sizes"
@@ -228,10 +229,12 @@ def perform(
         for path in (folder / part).glob(".*.tmp"):
             if _HALF.fullmatch(path.name):
                 path.unlink(missing_ok=True)
-    earlier, planned = _rows(folder), {step.pillar for step in report.steps}
-    names = {step.name for step in report.steps}
-    kept = [Finished.restored(row, folder, report.settings) for row in earlier]
-    report = report.having(*(one for one in kept if one and (one.name in names or one.pillar not in planned)))
+    earlier, planned = _rows(folder), {(step.pillar, step.name) for step in report.steps}
+    pillars = {pillar for pillar, _ in planned}
+    for row in earlier:
+        if (row["pillar"], row["name"]) in planned or row["pillar"] not in pillars:
+            done = Finished.restored(row, folder, report.settings)
+            report = report if done is None else report.having(done)
     if report.finished:
         _write(folder, {}, report, earlier)
     for step in report.steps:
@@ -244,7 +247,7 @@ def perform(
             files = exhibit.files()
             took = time.perf_counter() - begun, time.process_time() - worked
             mark = settings.mark(step.pillar)
-            report = report.having(Finished(step.name, step.pillar, exhibit, files, *took, mark))
+            report = report.having(Finished(step.pillar, exhibit, files, *took, mark))
             _write(folder, files, report, earlier)
             shutil.rmtree(blocks, ignore_errors=True)
         watch(step, 1.0)
@@ -256,9 +259,9 @@ def perform(
 def _rows(folder: Path) -> list[dict[str, Any]]:
     """Return what the ``run.json`` of an earlier run says of experiments; nothing where there is none."""
     try:
-        document = json.loads((folder / "run.json").read_bytes())
-        return [{"sha256": {}, **row} for row in document["steps"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        steps = json.loads((folder / "run.json").read_bytes())["steps"]
+        return [{"sha256": {}, **row} for row in steps if row["name"] and row["pillar"]]
+    except (OSError, ValueError, LookupError, TypeError):
         return []
 
 
@@ -272,5 +275,5 @@ def _write(folder: Path, files: Mapping[str, bytes], report: Report, earlier: li
     for name, digest in (pair for row in earlier for pair in row["sha256"].items()):
         if name not in shown and _OURS.fullmatch(name):
             with suppress(OSError):
-                if _digest((folder / name).read_bytes()) == digest:
+                if _digests({"": (folder / name).read_bytes()}) == {"": digest}:
                     (folder / name).unlink()

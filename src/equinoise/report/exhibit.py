@@ -58,22 +58,9 @@ class Picture(NamedTuple):
 class Exhibit:
     """What one experiment shows; files, JSON, the page and the terminal are made from it.
 
-    Attributes
-    ----------
-    name : str
-        Lower-case words joined by hyphens; the names of its files begin with it.
-    section : str
-        The heading under which it stands.
-    title : str
-    question : str
-        What it answers.
-    headline : str
-        The answer in one line.
-    text : tuple of str
-        Paragraphs, plain sentences.
-    tables : mapping of str to Table
-        By a name like the exhibit's.
-    figures : mapping of str to Picture
+    The `section` is the heading under which it stands, the `headline` the answer to the `question` in one
+    line, `text` paragraphs of plain sentences. The names of its files begin with its `name`: lower-case words
+    joined by hyphens, as those by which it has tables and figures.
 
     Raises
     ------
@@ -109,18 +96,18 @@ class Exhibit:
             raise ValueError(f"headline must be one line, got {_checks.shown(self.headline)}")
 
     @cached_property
-    def drawings(self) -> dict[str, Drawn]:
-        """Every figure as the bytes of its files, drawn once."""
-        return {stem: Drawn(one.png(), one.svg(f"{self.name}-{stem}")) for stem, one in self.figures.items()}
+    def drawings(self) -> dict[str, bytes]:
+        """Every figure as SVG, drawn once."""
+        return {stem: picture.svg(f"{self.name}-{stem}") for stem, picture in self.figures.items()}
 
     def files(self) -> dict[str, bytes]:
         """Return bytes by their paths: ``tables/NAME-STEM.csv``, ``figures/NAME-STEM.png`` and ``.svg``."""
         made = {
             f"tables/{self.name}-{stem}.csv": csv_bytes(table.frame) for stem, table in self.tables.items()
         }
-        for stem, drawn in self.drawings.items():
-            made[f"figures/{self.name}-{stem}.png"] = drawn.png
-            made[f"figures/{self.name}-{stem}.svg"] = drawn.svg
+        for stem, picture in self.figures.items():
+            made[f"figures/{self.name}-{stem}.png"] = picture.png()
+            made[f"figures/{self.name}-{stem}.svg"] = self.drawings[stem]
         return made
 
     def document(self) -> dict[str, Any]:
@@ -175,32 +162,17 @@ def _frame(content: bytes, columns: Mapping[str, str]) -> pd.DataFrame:
     def word(cell: str) -> str | None:
         return cell or None
 
-    exact = ("int", "uint", "bool")
-    read = {
-        name: number if kind.startswith("float") else word
-        for name, kind in columns.items()
-        if not kind.startswith(exact)
-    }
+    texts = {name: kind for name, kind in columns.items() if not kind.startswith(("int", "uint", "bool"))}
+    read = {name: number if kind.startswith("float") else word for name, kind in texts.items()}
     kinds: Any = dict(columns)
-    frame = pd.read_csv(io.BytesIO(content), converters=read, keep_default_na=False)
-    return frame.astype(kinds)
+    return pd.read_csv(io.BytesIO(content), converters=read, keep_default_na=False).astype(kinds)
 
 
 class Claim(NamedTuple):
-    """A published figure and ours.
+    """A published figure and ours, NaN for none, and one line on why they differ, shown only where they do.
 
-    Attributes
-    ----------
-    quantity : str
-        What both are figures of.
-    published, ours : float
-        NaN for none.
-    why : str
-        Why they differ, one line; shown only where they do.
-    decimals : int or None
-        Decimals that were printed: figures that round to the same agree.
-    stderr : float
-        Standard error of ours; NaN where it has none.
+    Figures that round to the same `decimals`, those that were printed, agree. `stderr` is that of ours, NaN
+    where it has none.
     """
 
     quantity: str
@@ -212,11 +184,7 @@ class Claim(NamedTuple):
 
 
 def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
-    """Put published figures beside ours.
-
-    Parameters
-    ----------
-    claims : iterable of Claim
+    """Put published figures beside ours, with their ratio and why they differ.
 
     Returns
     -------
@@ -244,17 +212,17 @@ def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
             raise ValueError(f"why must say why figures of {claim.quantity!r} may differ, got none")
         defined = claim.published != 0.0 and math.isfinite(claim.published) and math.isfinite(claim.ours)
         ratio = claim.ours / claim.published if defined else math.nan
-        why = _verdict(claim, ratio)
-        rows.append((claim.quantity, claim.published, claim.ours, claim.stderr, ratio, why))
+        rows.append((*claim[:3], claim.stderr, ratio, _verdict(claim, ratio)))
     frame = pd.DataFrame(rows, columns=["quantity", "published", "ours", "stderr", "ratio", "why"])
     return frame.drop(columns="stderr") if frame["stderr"].isna().all() else frame
 
 
 def _verdict(claim: Claim, ratio: float) -> str:
-    if claim.decimals is not None and abs(claim.ours - claim.published) <= 0.5 * 10.0**-claim.decimals:
+    difference = abs(claim.ours - claim.published)
+    if claim.decimals is not None and difference <= 0.5 * 10.0**-claim.decimals:
         return "Equal in all printed decimals."
     if abs(ratio - 1.0) <= _NEAR:
         return "Within 10%."
-    if abs(claim.ours - claim.published) <= Z95 * claim.stderr:
-        return "Our 95% interval contains the published figure."
-    return claim.why
+    return (
+        "Our 95% interval contains the published figure." if difference <= Z95 * claim.stderr else claim.why
+    )

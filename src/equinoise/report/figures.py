@@ -11,7 +11,7 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from equinoise._results import summarise
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -55,26 +54,7 @@ STYLES = (
 )
 
 
-class MeansRun(Protocol):
-    """What is drawn of a run: trials int64[C] and regret float64[R, C]."""
-
-    @property
-    def trials(self) -> NDArray[np.int64]: ...
-    @property
-    def regret(self) -> NDArray[np.float64]: ...
-
-
-class RegretRun(MeansRun, Protocol):
-    """A run whose ``tuning.bound(trials)`` is a proven bound."""
-
-    @property
-    def tuning(self) -> Any: ...
-
-
-class BiasRun(Protocol):
-    """What is drawn of a bandit's run: a frame of arm, mean, bias, stderr, ci_low, ci_high, a row per arm."""
-
-    def bias(self) -> pd.DataFrame: ...
+Series = Sequence[tuple[str, Any]]  # legend entries and runs
 
 
 def figure(width: float = 7.0, height: float = 4.5) -> Figure:
@@ -124,18 +104,18 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
 
 
-def regret_curve(ax: Axes | None, series: Sequence[tuple[str, RegretRun]]) -> Axes:
-    """Draw cumulative regret of runs with their legend entries against trials, and each run's proven bound.
+def regret_curve(ax: Axes | None, series: Series) -> Axes:
+    """Draw cumulative regret against trials as :func:`regret_means`, and each run's ``tuning.bound(trials)``.
 
-    See :func:`regret_means`. In place of bounds above the trivial regret, one line shows that: 1 per trial.
+    In place of bounds above the trivial regret, one line shows that: 1 per trial.
     """
     ax = _regret(ax, series, bounded=True)
     finish(ax, "trials (users)", "cumulative regret (losses in [0, 1])", "0.85", below="line")
     return ax
 
 
-def regret_means(ax: Axes | None, series: Sequence[tuple[str, MeansRun]]) -> Axes:
-    """Draw cumulative pseudo-regret of runs with their legend entries against rounds.
+def regret_means(ax: Axes | None, series: Series) -> Axes:
+    """Draw cumulative pseudo-regret of runs (``trials`` int64[C], ``regret`` float64[R, C]) against rounds.
 
     Shaded are normal 95% intervals of the means. Both axes are logarithmic, so that growth like a power is a
     straight line; where a mean is not positive, the regret's is linear. Without `ax`, in a new figure.
@@ -145,7 +125,7 @@ def regret_means(ax: Axes | None, series: Sequence[tuple[str, MeansRun]]) -> Axe
     return ax
 
 
-def _regret(ax: Axes | None, series: Sequence[tuple[str, Any]], *, bounded: bool = False) -> Axes:
+def _regret(ax: Axes | None, series: Series, *, bounded: bool = False) -> Axes:
     ax = new_axes(ax)
     positive, trivial = True, None
     for style, (label, run) in zip(repeated(), series, strict=False):
@@ -167,10 +147,8 @@ def _regret(ax: Axes | None, series: Sequence[tuple[str, Any]], *, bounded: bool
     return ax
 
 
-def bandit_bias(
-    ax: Axes | None, series: Sequence[tuple[str, BiasRun]], *, bound: NDArray[np.float64] | None = None
-) -> Axes:
-    """Draw the bias of every arm's mean reward, with 95% intervals, for runs with their legend entries.
+def bandit_bias(ax: Axes | None, series: Series, *, bound: NDArray[np.float64] | None = None) -> Axes:
+    """Draw the bias of every arm's mean reward, with 95% intervals, from the frame ``bias()`` of each run.
 
     All runs have the same arms: one place each, labelled with its true mean where there are few. `bound`,
     float64[K], is what the absolute bias of each arm is proven to stay within. Without `ax`, in a new figure.

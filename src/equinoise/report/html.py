@@ -29,23 +29,10 @@ _WORDS = 30  # a text of more characters makes its column wide
 def page(
     title: str, intro: Sequence[str], exhibits: Sequence[Exhibit], provenance: Mapping[str, str]
 ) -> bytes:
-    """Return a self-contained HTML page.
+    """Return a self-contained HTML page in UTF-8: the same arguments give the same bytes.
 
-    Parameters
-    ----------
-    title : str
-    intro : sequence of str
-        Paragraphs before the contents.
-    exhibits : sequence of Exhibit
-        In their order; those of one section stand together, under the section's heading. The page links
-        their files as :meth:`Exhibit.files` names them, beside the page.
-    provenance : mapping of str to str
-        How it was made, shown at the end.
-
-    Returns
-    -------
-    bytes
-        UTF-8. The same arguments give the same bytes.
+    After the paragraphs of the introduction stand the exhibits in their order, those of one section together
+    under its heading, and then how it was made. Links lead to their files, beside the page.
 
     Raises
     ------
@@ -112,20 +99,19 @@ class _Cell(NamedTuple):
 
 def _cells(frame: pd.DataFrame) -> tuple[list[_Cell], list[list[_Cell]]]:
     """Return the headings of a table and the cells of its rows."""
-    numeric = [all(map(_is_number, frame[column])) for column in frame.columns]
-    headings = [
-        _Cell(str(column).replace("_", " "), "number" if is_number else "")
-        for column, is_number in zip(frame.columns, numeric, strict=True)
+    columns = [list(frame[name]) for name in frame.columns]
+    kinds = ["number" if all(map(_is_number, column)) else "" for column in columns]
+    headings = [_Cell(str(name).replace("_", " "), kind) for name, kind in zip(frame, kinds, strict=True)]
+    return headings, [
+        [_cell(*pair) for pair in zip(row, kinds, strict=True)] for row in zip(*columns, strict=True)
     ]
-    rows = frame.itertuples(index=False, name=None)
-    return headings, [[_cell(*pair) for pair in zip(row, numeric, strict=True)] for row in rows]
 
 
-def _cell(value: Any, numeric: bool) -> _Cell:
+def _cell(value: Any, kind: str) -> _Cell:
     text = _shown(value)
-    if not numeric:
+    if not kind:
         return _Cell(text, "words" if len(text) > _WORDS else "")
-    return _Cell(text, "number", "" if math.isnan(value) else repr(float(value)).replace("inf", "Infinity"))
+    return _Cell(text, kind, "" if math.isnan(value) else repr(float(value)).replace("inf", "Infinity"))
 
 
 def _is_number(value: object) -> bool:

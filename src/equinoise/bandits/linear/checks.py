@@ -61,15 +61,6 @@ def check_means(theta: Floats | None, contexts: Floats) -> None:
         )
 
 
-def budget(policy: str, epsilon: float | None) -> float:
-    """Return epsilon, or infinity for a policy that takes none."""
-    if epsilon is None:
-        if policy == "private-oful":
-            raise ValueError("epsilon must be given for the policy 'private-oful', got None")
-        return math.inf
-    return _checks.epsilon(epsilon)
-
-
 def clip_range(clip: tuple[float, float] | None, default: float) -> tuple[float, float]:
     """Return (low, high), by default as far as `default` to both sides of zero."""
     if clip is None:

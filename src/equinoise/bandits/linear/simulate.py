@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, _results, replicates
 from equinoise.bandits.linear import checks
+from equinoise.bandits.linear.registry import POLICIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["POLICIES", "LinearRun", "simulate"]
 
-POLICIES = ("oful", "private-oful", "greedy", "uniform")
 MAX_HORIZON = 10**8  # widths are tabulated
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ class LinearRun:
     Attributes
     ----------
     trials : int64[C]
-        Rounds played at each checkpoint; the last is the horizon.
+        Rounds played at each checkpoint.
     regret : float64[R, C]
         Cumulative pseudo-regret: best mean of the round less the mean of the arm that was played.
     pulls : int64[R, K]
@@ -139,11 +139,11 @@ def simulate(
 
     Parameters
     ----------
-    policy : {"oful", "private-oful", "greedy", "uniform"}
-        "oful" plays the arm with the largest x'V^-1 b + ||x||_{V^-1} (sigma sqrt(d ln((1 + n/ridge)/delta))
-        + sqrt(ridge)) [1]_, the lowest number among equals; "greedy" does so without the width, and
-        "uniform" plays one arm after the other. "private-oful" is "oful" with b from a private counter,
-        see Notes.
+    policy : str
+        A name in ``linear.POLICIES``. "oful" plays the arm with the largest x'V^-1 b + ||x||_{V^-1} (sigma
+        sqrt(d ln((1 + n/ridge)/delta)) + sqrt(ridge)) [1]_, the lowest number among equals; "greedy" does so
+        without the width, "uniform" plays one arm after the other, and "private-oful" is "oful" with b from a
+        private counter, see Notes.
     n_arms, dimension, horizon : int
         K, d, and T rounds of a replicate, at most 10^8.
     theta : float64[K, d] or float64[R, K, d], optional
@@ -158,8 +158,7 @@ def simulate(
         R. Replicate r is the same for every R. Under every policy it meets the same contexts, and rewards
         with the same noise.
     seed : int or None
-        The same seed gives the same bits, whatever block or executor. None takes randomness from the
-        operating system.
+        None takes randomness from the operating system.
     ridge : float
         Positive; at least the largest squared length of a context times 1e-10.
     delta : float
@@ -171,25 +170,12 @@ def simulate(
     clip : (float, float), optional
         Of "private-oful": the range to which rewards are clipped before they enter the private sums. By
         default (-1, 1) for binary rewards, and (-1 - 3 sigma, 1 + 3 sigma) for Gaussian ones.
-    n_checkpoints : int
-        C evenly spaced numbers of rounds, the horizon last; fewer where the horizon is shorter.
-    block : int, optional
-        Replicates that are run in one task.
-    executor : concurrent.futures.Executor, optional
-        Where tasks run; threads of this process by default.
-    progress : bool or str
-        Show a bar on stderr where that is a terminal; a string names it.
-    resume : path, optional
-        A folder for finished blocks: the same call goes on from them after a kill.
+    n_checkpoints, block, executor, progress, resume
+        As in :func:`equinoise.bandits.simulate`.
 
     Returns
     -------
     LinearRun
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
 
     Notes
     -----
@@ -223,7 +209,7 @@ def simulate(
     >>> run.gram_inverse.shape
     (40, 3, 2, 2)
     """
-    name = _checks.choice("policy", policy, POLICIES)
+    row = POLICIES[_checks.choice("policy", policy, POLICIES)]
     k, d = _checks.integer("n_arms", n_arms, 1), _checks.integer("dimension", dimension, 1)
     rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     n = _checks.integer("n_replicates", n_replicates, 1)
@@ -237,14 +223,14 @@ def simulate(
     if binary:
         deviation = 1.0
         checks.check_means(coefficients, given)
-    budget = checks.budget(name, epsilon)
+    budget = row.checked_epsilon(epsilon, 0.0)
     clipped = checks.clip_range(clip, 1.0 if binary else 1.0 + 3.0 * deviation)
     _results.check_memory(n, k * d * (d + 3) + k + len(checkpoints) + 4 * rounds // n)
     from equinoise._random import stream_key
     from equinoise.bandits.linear import task as _linear_task
 
     plan = _linear_task.make_plan(
-        name, given, rounds, regular, failure, deviation, binary=binary, clip=clipped, epsilon=budget
+        row, given, rounds, regular, failure, deviation, binary=binary, clip=clipped, epsilon=budget
     )
     task = _linear_task.Task(plan, coefficients, regular, checkpoints, stream_key(seed), k, d)
     result = replicates.run(
@@ -260,8 +246,8 @@ def simulate(
         result["theta"] = coefficients
     return LinearRun(
         trials=checkpoints,
-        policy=name,
-        epsilon=budget if name == "private-oful" else None,
+        policy=row.name,
+        epsilon=budget if row.needs_epsilon else None,
         sigma=deviation,
         ridge=regular,
         seed=seed,

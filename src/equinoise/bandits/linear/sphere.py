@@ -69,20 +69,10 @@ def words_of(n: int, dimension: int) -> int:
 
 @njit
 def fill_directions(states: Words, words: Words, cuts: Floats, dimension: int, out: Floats) -> None:
-    """Fill out with n vectors that are independent and uniform on the unit sphere.
+    """Fill out float64[n d, W] with n vectors that are independent and uniform on the unit sphere.
 
-    Parameters
-    ----------
-    states : uint64[4, W]
-        Streams of xoshiro256++, one a lane; moved on by 2 m - 1 words a vector.
-    words : uint64[n (2 m - 1).., W]
-        Scratch, as is cuts.
-    cuts : float64[m + 2, W]
-        m = ceil(d/2), the number of pairs.
-    dimension : int
-        d.
-    out : float64[n d, W]
-        Rows v d to v d + d - 1 are vector v.
+    Rows v d to v d + d - 1 are vector v. The streams uint64[4, W] move on by 2 m - 1 words a vector, m =
+    ceil(d/2) pairs. Scratch: words uint64[n (2 m - 1).., W] and cuts float64[m + 2, W].
     """
     pairs = cuts.shape[0] - 2
     n = out.shape[0] // dimension

@@ -326,6 +326,6 @@ class Bandit:
         ImportError
             When the noise is secure and OpenDP is not installed.
         ValueError
-            When the file is cut short, damaged, or holds something else.
+            When the file is damaged or holds something else.
         """
         return store.load(cls, path)

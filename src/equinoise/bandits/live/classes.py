@@ -23,11 +23,12 @@ from typing import Any
 
 from equinoise._options import checked
 from equinoise._random import stream_key
+from equinoise.bandits.entry import check_bounds
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.private import PrivateBandit
 from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.live.tickets import Ticket
-from equinoise.bandits.policies.registry import POLICIES, Policy, check_bounds, policy
+from equinoise.bandits.policies.registry import POLICIES, Policy, policy
 
 __all__ = ["UCB", "UCB1", "Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket"]
 

@@ -116,13 +116,7 @@ class Player:
         return {f"state_{name}": getattr(self.state, name) for name in names}, self._feed.saved()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], secure: Any) -> None:
-        """Take over what :meth:`saved` returned.
-
-        Raises
-        ------
-        ImportError, KeyError, TypeError, ValueError
-            When it is not the state of such a policy, or OpenDP is missing.
-        """
+        """Take over what :meth:`saved` returned, or raise as :func:`restore_rows` does where it cannot be."""
         mine = {name.removeprefix("state_"): array for name, array in arrays.items() if name[:6] == "state_"}
         names = tuple(name for name in self._fields if name not in _SCRATCH)
         restore_rows(self.state, mine, names)

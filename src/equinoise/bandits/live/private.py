@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from equinoise._options import checked
 from equinoise._random import stream_key
+from equinoise.bandits.entry import check_bounds
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.setting import Setting
-from equinoise.bandits.policies.registry import check_bounds, policy
+from equinoise.bandits.policies.registry import policy
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,14 +31,8 @@ def arm_fields(make: Callable[[int], Any]) -> tuple[str, ...]:
 def move_rows(old: Any, new: Any, rows: Sequence[int], fields: tuple[str, ...]) -> Any:
     """Copy arm rows[i] of a state to arm i of another, and the open batch if its arm goes along.
 
-    Parameters
-    ----------
-    old, new : NamedTuple of arrays
-        States of one lane; `new` is changed in place and returned.
-    rows : sequence of int
-        At most as many as `new` has arms; what is left of it stays as it is.
-    fields : tuple of str
-        From :func:`arm_fields`.
+    Both are states of one lane; `new` is changed in place and returned, and further arms of it stay as they
+    are. The fields are from :func:`arm_fields`.
     """
     for name in fields:
         source = getattr(old, name).reshape(old.pulls.shape[0], -1)
@@ -51,13 +45,7 @@ def move_rows(old: Any, new: Any, rows: Sequence[int], fields: tuple[str, ...]) 
 
 
 def restore_rows(state: Any, arrays: Mapping[str, NDArray[Any]], fields: tuple[str, ...]) -> None:
-    """Write saved arrays into a state; `arrays` has them under the names of its fields.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        When one of them is missing, of another shape, or holds what no state can hold.
-    """
+    """Write saved arrays into a state; KeyError, TypeError or ValueError where no state can hold them."""
     n_rows = state.pulls.shape[0]
     pulled = np.asarray(arrays["pulls"]) > 0
     for name in fields:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import LARGEST, check_bounds, policy
+from equinoise.bandits.entry import LARGEST, check_bounds
+from equinoise.bandits.policies.registry import policy
 
 __all__ = ["Setting", "arm_names"]
 
@@ -20,21 +21,8 @@ _LEAST_EPSILON = 1e-9  # below, nothing is learnt in any number of rounds that a
 class Setting:
     """Everything but the arms and the key.
 
-    Attributes
-    ----------
-    policy : str
-        A name of the registry.
-    ties : {"first", "random"}
-    low, high : float or None
-        Bounds of the rewards, both None where there are none.
-    epsilon : float or None
-        Of a private policy.
-    horizon : int or None
-        The number of rounds that the counters are made for.
-    noise : {"secure", "float"} or None
-        Of a private policy.
-    options : dict
-        Arguments of the policy alone.
+    policy is a name of the registry; low and high are both None where rewards have no bounds; epsilon and
+    noise are those of a private policy; options are those that were given; counters are made for the horizon.
     """
 
     policy: str

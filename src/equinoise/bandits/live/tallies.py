@@ -66,13 +66,7 @@ class Tallies:
         return {name: getattr(self, name) for name in _FIELDS}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], *, bounded: bool) -> None:
-        """Take over saved arrays.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            When they are not sums that K arms can have.
-        """
+        """Take over saved arrays; KeyError, TypeError or ValueError where K arms cannot have such sums."""
         shape = self.pulls.shape
         self.pulls = _checks.array("pulls", arrays["pulls"], np.int64, shape, low=0).copy()
         self.dropped = _checks.array("dropped", arrays["dropped"], np.int64, shape, low=0, high=1).copy()

@@ -10,10 +10,6 @@ c_t as for ucb. The width w is ``counter``, the tail of N at probability 1/t^2, 
 K ln^2(T) ln(K T ln(T)/delta_t)/epsilon with 1/delta_t = 1 + t ln^2 t. The control *width-only* leaves out N,
 and *noise-only* leaves out w. What the round and the kind of noise decide is read from tables as far as they
 reach, and computed beyond.
-
-**Privacy.** Neighbouring histories differ in the reward of one round, by at most 1, and so in one item of one
-counter, whose sums are epsilon-private all together. Choices are made of these sums and of the numbers of
-pulls, which are choices themselves.
 """
 
 from __future__ import annotations
@@ -78,17 +74,10 @@ class PrivateState(NamedTuple):
 
 
 def make_tables(
-    n_arms: int,
-    horizon: int | None,
-    epsilon: float,
-    n_rounds: int,
-    *,
-    width: str = "counter",
-    counter: str = "binary",
-    noisy: bool = True,
+    n_arms: int, horizon: int | None, epsilon: float, n_rounds: int, **options: Any
 ) -> tuple[Floats, Floats]:
     """Return what all lanes share: c_t float64[H] and the widths float64[H', M] of the first rounds."""
-    privacy = make_privacy(n_arms, horizon, epsilon, width, counter, noisy)
+    privacy = make_privacy(n_arms, horizon, epsilon, **options)
     return confidence_table(UCB, n_rounds), width_table(privacy, n_rounds)
 
 
@@ -99,12 +88,10 @@ def make_state(
     epsilon: float,
     *,
     tables: tuple[Floats, Floats],
-    width: str = "counter",
-    counter: str = "binary",
-    noisy: bool = True,
+    **options: Any,
 ) -> PrivateState:
     """Return the state before the first round: no counter has an item."""
-    privacy = make_privacy(n_arms, horizon, epsilon, width, counter, noisy)
+    privacy = make_privacy(n_arms, horizon, epsilon, **options)
     shape = (n_arms, lanes)
     confidence, widths = tables
     return PrivateState(

@@ -58,7 +58,13 @@ class Privacy(NamedTuple):
 
 
 def make_privacy(
-    n_arms: int, horizon: int | None, epsilon: float, width: str, counter: str, noisy: bool
+    n_arms: int,
+    horizon: int | None,
+    epsilon: float,
+    *,
+    width: str = "counter",
+    counter: str = "binary",
+    noisy: bool = True,
 ) -> Privacy:
     """Return the numbers of a private index; only a hybrid counter with its own width needs no horizon."""
     levels = _MOST_LEVELS if horizon is None else horizon.bit_length()

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import MAX_HORIZON, POLICIES, check_bounds
+from equinoise.bandits.entry import MAX_HORIZON, check_bounds
+from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.replay.columns import arm_column, kept_share, number_column
+from equinoise.bandits.result import History
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,41 +24,27 @@ _THIN, _ORDER = 1, 2  # entities of the streams that thin and shuffle
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(History):
     """What a policy would have done in a logged experiment: N rounds out of M rows, K arms.
+
+    A :class:`History` whose arms are indices of `labels`, and whose rewards are as logged.
 
     Attributes
     ----------
-    arms : int64[N]
-        The arm of each round, an index of `labels`.
-    rewards : float64[N]
-        As logged.
     rows : int64[N]
         Positions in the frame of the rows that were used.
     labels : tuple
         What the log calls the arms, K of them.
-    pulls : int64[K]
-    means : float64[K]
-        Mean reward of each arm over the rounds; NaN for an arm never pulled.
     logged : int64[K]
         Rows of each arm in the log.
     logged_means : float64[K]
         Their mean rewards: what the experiment says, gathered without adaptivity. NaN without rows.
-    policy : str
-    epsilon : float or None
-        None for a policy that takes none.
     """
 
-    arms: NDArray[np.int64]
-    rewards: NDArray[np.float64]
     rows: NDArray[np.int64]
     labels: tuple[Hashable, ...]
-    pulls: NDArray[np.int64]
-    means: NDArray[np.float64]
     logged: NDArray[np.int64]
     logged_means: NDArray[np.float64]
-    policy: str
-    epsilon: float | None
 
     @property
     def n_rows(self) -> int:
@@ -153,12 +141,6 @@ def replay(
     Replay
         If the log has no row left for the policy's next arm, it ends there: about M/K of M rows are used.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, a column is missing or has missing values, or
-        rewards are out of bounds, before any work.
-
     References
     ----------
     .. [1] Li, Chu, Langford, Wang (2011), Unbiased offline evaluation of contextual-bandit-based news article
@@ -209,12 +191,10 @@ def replay(
     scaled = np.minimum((rewards - low) / (high - low), 1.0)
     player = Stepper(spec, len(labels), rounds, budget, chosen, order == "random", key, first)
     rows = _walk(player, walk, arms, scaled, len(labels), rounds)
-    pulls, means = arm_means(arms[rows], rewards[rows], len(labels))
-    logged, logged_means = arm_means(arms, rewards, len(labels))
-    epsilon = budget if spec.needs_epsilon else None
-    return Replay(
-        arms[rows], rewards[rows], rows, labels, pulls, means, logged, logged_means, spec.name, epsilon
-    )
+    used = arm_means(arms[rows], rewards[rows], len(labels))
+    logged = arm_means(arms, rewards, len(labels))
+    kept = budget if spec.needs_epsilon else None
+    return Replay(arms[rows], rewards[rows], *used, spec.name, kept, rows, labels, *logged)
 
 
 def _walk(

@@ -15,23 +15,7 @@ __all__ = ["Stepper", "arm_means"]
 
 
 class Stepper:
-    """One replicate of a policy.
-
-    Parameters
-    ----------
-    spec : Policy
-    n_arms : int
-    horizon : int
-    epsilon : float
-        math.inf for a policy that takes none.
-    options : mapping
-        Of the policy.
-    random_ties : bool
-    key : uint64[2]
-        Of all streams.
-    replicate : int
-        Whose noise, ties and posterior draws these are.
-    """
+    """One replicate of a policy: its noise, its ties and its own draws; epsilon is infinite for none."""
 
     def __init__(
         self,

@@ -11,54 +11,20 @@ experiment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.bandits.policies.registry import LARGEST, MAX_HORIZON, POLICIES
+from equinoise.bandits.entry import LARGEST, MAX_HORIZON
+from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.replay.logged import Replay, replay
-
-if TYPE_CHECKING:
-    import pandas as pd
+from equinoise.bandits.result import History
 
 __all__ = ["History", "Replay", "interact", "replay", "tableau"]
 
 _MOST_ENTRIES = 10**9
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """What a policy did on a tableau: T rounds, K arms.
-
-    Attributes
-    ----------
-    arms : int64[T]
-        The arm of each round.
-    rewards : float64[T]
-        What it paid.
-    pulls : int64[K]
-    means : float64[K]
-        Mean reward of each arm; NaN for an arm never pulled.
-    policy : str
-    epsilon : float or None
-        None for a policy that takes none.
-    """
-
-    arms: NDArray[np.int64]
-    rewards: NDArray[np.float64]
-    pulls: NDArray[np.int64]
-    means: NDArray[np.float64]
-    policy: str
-    epsilon: float | None
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row a round: round (from 0), arm, reward."""
-        import pandas as pd
-
-        return pd.DataFrame({"round": np.arange(len(self.arms)), "arm": self.arms, "reward": self.rewards})
 
 
 def tableau(
@@ -70,7 +36,7 @@ def tableau(
     reward: str = "bernoulli",
     sigma: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Draw the rewards of all arms in all rounds.
+    """Draw the rewards of all arms in all rounds [1]_.
 
     They are those of :func:`equinoise.bandits.simulate`: the policy that is simulated with this seed meets
     in this replicate exactly these.
@@ -95,10 +61,10 @@ def tableau(
         One word of chance makes a row: the rewards of a round go up and down together, which nobody can see
         who sees one of them.
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
+    References
+    ----------
+    .. [1] Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML: the
+       bandit as queries to a tableau that was drawn before.
 
     Examples
     --------
@@ -143,7 +109,7 @@ def interact(
     ties: str | None = None,
     **options: Any,
 ) -> History:
-    """Play a policy on a tableau.
+    """Play a policy on a tableau [1]_.
 
     Parameters
     ----------
@@ -167,10 +133,10 @@ def interact(
     -------
     History
 
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
+    References
+    ----------
+    .. [1] Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML: an
+       adaptive policy is an analyst who asks a tableau one query after the other.
 
     Examples
     --------

@@ -147,7 +147,7 @@ class BiasExperiment(Result):
         return rows
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a run and arm: run, arm, mean, bias, stderr, ci_low, ci_high."""
+        """Return one row per run and arm: run, arm, mean, bias, stderr, ci_low, ci_high."""
         import pandas as pd
 
         parts = [run.bias().assign(run=label) for label, run in self.runs.items()]
@@ -232,17 +232,13 @@ def experiment_2(
 
 
 def _run(specs: tuple[Spec, ...], replicates: int, horizon: int, running: Running) -> BiasExperiment:
+    names = ("policy", "epsilon", "width")
     jobs = {
-        spec.label: {
-            "policy": spec.policy,
-            "means": _ARMS[spec.arms],
-            "horizon": horizon,
-            "epsilon": spec.epsilon,
-            "width": spec.width,
-        }
+        spec.label: {"means": _ARMS[spec.arms]} | {name: getattr(spec, name) for name in names}
         for spec in specs
     }
-    return BiasExperiment(horizon, replicates, specs, gather(bandits.simulate, jobs, replicates, running))
+    runs = gather(bandits.simulate, jobs, replicates, running, horizon=horizon)
+    return BiasExperiment(horizon, replicates, specs, runs)
 
 
 def show(experiment: Experiment, made: BiasExperiment) -> Exhibit:

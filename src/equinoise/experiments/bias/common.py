@@ -107,7 +107,7 @@ class PValues(Result):
         return share, math.sqrt(share * (1.0 - share) / len(p_values))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a case: its entries, the share of p-values at or below 5%, its standard error."""
+        """Return one row per case: its entries, the share of p-values at or below 5%, its standard error."""
         import pandas as pd
 
         rows = [(*case, *self.rejected(case)) for case in self.p_values]
@@ -140,19 +140,20 @@ def named(policy: str, epsilon: float | None) -> str:
 
 
 def gather(
-    simulate: Callable[..., Run], jobs: Mapping[Key, Mapping[str, Any]], replicates: int, running: Running
+    simulate: Callable[..., Run],
+    jobs: Mapping[Key, Mapping[str, Any]],
+    replicates: int,
+    running: Running,
+    **common: Any,
 ) -> dict[Key, Run]:
-    """Run every job, a mapping of arguments of `simulate`, with the same replicates and random draws."""
+    """Run every job, which are arguments of `simulate` beside the common ones, on the same random draws."""
+    same: dict[str, Any] = {**common, **running, "n_replicates": replicates}
+    progress, watch = same.pop("progress", False), same.pop("watch", float)
     made: dict[Key, Run] = {}
     for case, job in jobs.items():
-        made[case] = simulate(
-            **job,
-            n_replicates=replicates,
-            seed=running.get("seed", 0),
-            executor=running.get("executor"),
-            progress=running.get("progress", False) and named(job["policy"], job.get("epsilon")),
-        )
-        running.get("watch", float)(len(made) / len(jobs))
+        bar = progress and named(job["policy"], job.get("epsilon"))
+        made[case] = simulate(**job, **same, progress=bar)
+        watch(len(made) / len(jobs))
     return made
 
 

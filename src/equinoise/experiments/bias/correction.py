@@ -95,17 +95,12 @@ def correction(
             raise ValueError(f"policies must be private ones, got {name!r}")
     budgets = [("ucb", None), *((name, epsilon) for name in policies for epsilon in epsilons)]
     jobs = {
-        (name, epsilon, mean): {
-            "policy": name,
-            "means": np.full(_N_ARMS, mean),
-            "horizon": horizon,
-            "epsilon": epsilon,
-        }
+        (name, epsilon, mean): {"policy": name, "means": np.full(_N_ARMS, mean), "epsilon": epsilon}
         for name, epsilon in budgets
         for mean in means
     }
     p_values = {}
-    for case, run in gather(bandits.simulate, jobs, n, running).items():
+    for case, run in gather(bandits.simulate, jobs, n, running, horizon=horizon).items():
         rows, arm = np.arange(n), least_pulled(run.pulls)
         successes = np.rint(run.reward_sum[rows, arm]).astype(np.int64)
         plain = np.asarray(inference.binomial_test(successes, run.pulls[rows, arm], _NULL))

@@ -39,7 +39,7 @@ class Frontier(Result):
     summaries: dict[tuple[str, float | None], Summary]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a point: policy, epsilon, private, bias and regret with their standard errors."""
+        """Return one row per point: policy, epsilon, private, bias and regret with their standard errors."""
         import pandas as pd
 
         rows = [
@@ -90,18 +90,13 @@ def frontier(
     needs = {name: policy(name).needs_epsilon for name in policies}
     given = tuple(_checks.epsilon(epsilon, "epsilons") for epsilon in epsilons)
     true = np.array(means, dtype=np.float64)
-    jobs: dict[tuple[str, float | None], dict[str, object]] = {
-        (name, epsilon): {
-            "policy": name,
-            "means": true,
-            "horizon": horizon,
-            "epsilon": epsilon,
-            "n_checkpoints": 1,
-        }
+    jobs = {
+        (name, epsilon): {"policy": name, "epsilon": epsilon}
         for name in policies
         for epsilon in (given if needs[name] else (None,))
     }
-    runs = gather(bandits.simulate, jobs, n, running)
+    same = {"means": true, "horizon": horizon, "n_checkpoints": 1}
+    runs = gather(bandits.simulate, jobs, n, running, **same)
     return Frontier(horizon, n, tuple(true.tolist()), {case: summarise(run) for case, run in runs.items()})
 
 

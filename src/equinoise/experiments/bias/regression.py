@@ -74,9 +74,10 @@ def experiment_3(
     n = scaled(replicates, scale)
     for name in policies:
         _checks.choice("policies", name, ("oful", "greedy", "uniform"))
-    jobs = {name: {"policy": name, "n_arms": 5, "dimension": 5, "horizon": horizon} for name in policies}
+    jobs = {name: {"policy": name} for name in policies}
+    same = {"n_arms": 5, "dimension": 5, "horizon": horizon}
     p_values = {}
-    for name, run in gather(linear.simulate, jobs, n, running).items():
+    for name, run in gather(linear.simulate, jobs, n, running, **same).items():
         rows, arm = np.arange(n), np.argmax(run.pulls, axis=1)
         estimate, stderr = run.theta_hat[rows, arm, 0], run.stderr[rows, arm, 0]
         for statistic, divisor in (("standard error", stderr), ("variance", stderr**2)):

@@ -91,16 +91,9 @@ def selection(
     ((40,), 'uniform, 20 arms, least pulled arm')
     """
     n = scaled(replicates, scale)
-    jobs: dict[Case, dict[str, object]] = {
-        case: {
-            "policy": case.policy,
-            "means": np.zeros(case.n_arms),
-            "horizon": horizon,
-            "reward": "gaussian",
-        }
-        for case in CASES
-    }
-    p_values = {case: _tested(run, case) for case, run in gather(bandits.simulate, jobs, n, running).items()}
+    jobs = {case: {"policy": case.policy, "means": np.zeros(case.n_arms)} for case in CASES}
+    runs = gather(bandits.simulate, jobs, n, running, horizon=horizon, reward="gaussian")
+    p_values = {case: _tested(run, case) for case, run in runs.items()}
     labels = {case: case.label for case in CASES}
     histogram = tuple(case for case in CASES if case.arm != "fixed" and case.policy != "ucb1")
     return PValues(horizon, n, Case._fields, p_values, labels, histogram)

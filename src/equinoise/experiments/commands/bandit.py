@@ -170,10 +170,10 @@ def compare(
     begun = time.perf_counter()
     names = ("means", "horizon", "epsilon", "reward", "width", "counter", "ties")
     same = {name: getattr(parameters, name) for name in names} | {"n_checkpoints": parameters.checkpoints}
-    jobs = {name: {"policy": name, **same} for name in parameters.policies}
-    jobs[parameters.policy].update(parameters.options)
+    jobs = {name: {"policy": name} for name in parameters.policies}
+    jobs[parameters.policy] |= parameters.options
     running = Running(seed=parameters.seed, executor=executor, progress=progress)
-    runs = gather(bandits.simulate, jobs, parameters.replicates, running)
+    runs = gather(bandits.simulate, jobs, parameters.replicates, running, **same)
     return Comparison(parameters, runs, time.perf_counter() - begun)
 
 

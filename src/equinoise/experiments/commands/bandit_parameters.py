@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise.bandits.policies.registry import MAX_HORIZON, policy
+from equinoise.bandits.entry import MAX_HORIZON
+from equinoise.bandits.policies.registry import policy
 
 __all__ = ["CONTROLS", "EPSILON", "Parameters"]
 

@@ -1,0 +1,207 @@
+"""What is said of a policy in its row of a registry, and the checks that follow from it."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise._options import Option, checked
+
+__all__ = ["COUNTER", "LARGEST", "MAX_HORIZON", "WIDTHS", "Entry", "Live", "Policy", "check_bounds"]
+
+MAX_HORIZON = 2**48  # counts stay exact in float64
+LARGEST = 1e100  # of a reward: squares of sums stay finite
+_LEAST_EPSILON = 1e-100  # noise and widths stay finite
+
+COUNTER = {
+    "counter": Option(
+        "choice",
+        "binary",
+        "private counter of each arm: made for the horizon, or for any number of rounds",
+        ("binary", "hybrid"),
+    )
+}
+WIDTHS = {
+    "width": Option(
+        "choice",
+        "counter",
+        "what an index is widened by: the tail of the counter's noise, or as published",
+        ("counter", "published"),
+    ),
+    **COUNTER,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What is said of a policy, of whatever kind of bandit.
+
+    Attributes
+    ----------
+    name, summary, source : str
+    proof : str or None
+        What is private, and why; None for a policy that is not private.
+    noise : str or None
+        The noise that it adds; None for a policy that reads no noise.
+    needs_epsilon : bool
+        Controls take an epsilon and are not private.
+    options : mapping of str to Option
+    """
+
+    name: str
+    summary: str
+    source: str
+    proof: str | None = None
+    noise: str | None = None
+    needs_epsilon: bool = False
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    @property
+    def private(self) -> bool:
+        """Whether its choices are epsilon-private in the rewards, so that its bias has a bound."""
+        return self.proof is not None
+
+    @property
+    def needs_noise(self) -> bool:
+        """Whether it reads Laplace draws."""
+        return self.noise is not None
+
+    def checked_epsilon(self, epsilon: float | None, least: float = _LEAST_EPSILON) -> float:
+        """Return epsilon, or infinity for a policy that takes none."""
+        if epsilon is None:
+            if self.needs_epsilon:
+                raise ValueError(f"epsilon must be given for the policy {self.name!r}, got None")
+            return math.inf
+        budget = _checks.epsilon(epsilon)
+        return _checks.number("epsilon", budget, least, finite=False) if self.needs_epsilon else math.inf
+
+    def checked_options(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """Return all options of the policy, given or by default.
+
+        The two that every call may have, so that it serves private-ucb and what that is compared with, are
+        checked and left out where they are of no use.
+        """
+        mine = dict(given)
+        for name in given:
+            if name in WIDTHS and name not in self.options:
+                WIDTHS[name].check(name, mine.pop(name))
+        return checked(f"policy {self.name!r}", self.options, mine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """The live class of a policy, and how rewards reach it there.
+
+    Attributes
+    ----------
+    name : str
+        Of the class in :mod:`equinoise.bandits`.
+    feed : {"plain", "counter", "batch"}
+        What it knows of an arm: its rewards; the sums of a private counter, in the state's ``mean``; or the
+        noised sums of batches, each of ``length`` rewards of which ``left`` are to come, in ``private_sum``
+        with ``private_n`` rewards.
+    without_horizon : mapping or None
+        The options with which it needs no horizon; None for a policy that never needs one.
+    """
+
+    name: str
+    feed: str = "plain"
+    without_horizon: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Entry):
+    """One policy and how to play it: an :class:`Entry`, and what follows.
+
+    Attributes
+    ----------
+    module : str
+        The kernel module inside this package; loaded by :attr:`kernels`.
+    ties : {"first", "random"}
+        How ties are broken where the caller does not say.
+    own_words : str or None
+        What it draws for itself by address, so that make_state takes ``key`` uint64[2] and the number
+        ``first`` of its first replicate; None for nothing.
+    fixed : mapping
+        Arguments of make_state and make_tables that make it this policy.
+    tabulated : bool
+        Whether lanes share tables.
+    live : Live or None
+        None for a policy that is only simulated.
+    """
+
+    module: str
+    ties: str = "first"
+    own_words: str | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    tabulated: bool = False
+    live: Live | None = None
+
+    @property
+    def kernels(self) -> Any:
+        """The kernel module."""
+        return importlib.import_module(f"equinoise.bandits.policies.{self.module}")
+
+    @property
+    def lockstep(self) -> bool:
+        """Whether lanes go through a round together, so that spare ones of a vector cost nothing."""
+        return self.tabulated
+
+    def _arguments(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
+        return {name: o.default for name, o in self.options.items()} | dict(options or {}) | dict(self.fixed)
+
+    def make_tables(
+        self,
+        n_arms: int,
+        horizon: int | None,
+        epsilon: float,
+        n_rounds: int,
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Return the tables that lanes share, for the first n rounds, or None where there are none."""
+        if not self.tabulated:
+            return None
+        return self.kernels.make_tables(n_arms, horizon, epsilon, n_rounds, **self._arguments(options))
+
+    def make_state(
+        self,
+        n_arms: int,
+        lanes: int,
+        horizon: int | None,
+        epsilon: float,
+        options: Mapping[str, Any] | None = None,
+        *,
+        tables: Any = None,
+        key: NDArray[np.uint64] | None = None,
+        first: int = 0,
+    ) -> Any:
+        """Return the state before the first round of the replicates first..first + lanes - 1.
+
+        It has pulls int64[K, W] and reward_sum float64[K, W]. Without `tables` it has empty ones, and what
+        they hold is computed as rounds come.
+        """
+        given = self._arguments(options)
+        if self.tabulated:
+            empty = tables is None
+            given["tables"] = self.make_tables(n_arms, horizon, epsilon, 0, options) if empty else tables
+        if self.own_words is not None:
+            given |= {"key": key, "first": first}
+        return self.kernels.make_state(n_arms, lanes, horizon, epsilon, **given)
+
+
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Return bounds of the rewards as two numbers, the first below the second."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise TypeError(f"bounds must be two numbers (lo, hi), got {_checks.shown(bounds)}")
+    low = _checks.number("bounds[0]", bounds[0], -LARGEST, LARGEST)
+    high = _checks.number("bounds[1]", bounds[1], -LARGEST, LARGEST)
+    if not low < high or not math.isfinite(1.0 / (high - low)):
+        raise ValueError(f"bounds must be (lo, hi) with lo < hi, got {_checks.shown(bounds)}")
+    return low, high
