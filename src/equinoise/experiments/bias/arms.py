@@ -187,7 +187,7 @@ def experiment_1(
 
     References
     ----------
-    .. [1] S. Neel, A. Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
+    .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
        section 5.1, figures 1 and 2.
 
     Examples
@@ -219,7 +219,7 @@ def experiment_2(
 
     References
     ----------
-    .. [1] S. Neel, A. Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
+    .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
        section 5.1, figures 3 to 5.
 
     Examples
