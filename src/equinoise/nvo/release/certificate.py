@@ -121,8 +121,8 @@ def promise(profile: Profile) -> str:
     if delta := profile.game.delta:
         return (
             f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g} and delta "
-            f"{delta:g} (the worst record reaches delta {profile.realised_delta:.3g}). A record is a row of the "
-            "file: somebody with several rows has less."
+            f"{delta:g} (the worst record reaches delta {profile.realised_delta:.3g}). A record is a row of "
+            "the file: somebody with several rows has less."
         )
     factor = f" = {math.exp(epsilon):.3g}" if epsilon < _EXP_MAX else ""
     return (
