@@ -112,7 +112,8 @@ def drawn_by(monkeypatch, made):
             return plain(ax, *arguments, **options)
 
         monkeypatch.setattr(release_figures, name, spy)
-    files = [path for path in made.files() if path.endswith(".png")]
+    fresh = dataclasses.replace(made)  # what it shows is kept
+    files = [path for path in fresh.files() if path.endswith(".png")]
     return dict(zip(files, seen, strict=True))
 
 
