@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import equinoise
-from equinoise import experiments
 from equinoise.cli import main
 from equinoise.efb.tuning import RULES
+from equinoise.experiments.commands import efb as efb_command
 from equinoise.experiments.commands.nvo import SEARCHES
 from equinoise.games.catalog import BUILT_IN
 from equinoise.nvo.scales import NAMES
@@ -261,7 +261,7 @@ def test_work_that_fails_leaves_no_files_and_exits_1(capsys, monkeypatch, tmp_pa
         def fail(*arguments, error=error, **options):
             raise error
 
-        monkeypatch.setattr(experiments.efb, "compare", fail)
+        monkeypatch.setattr(efb_command, "compare", fail)
         assert main(SMALL) == 1
         out, err = capsys.readouterr()
         assert out == ""
@@ -273,7 +273,7 @@ def test_our_own_mistakes_are_not_called_wrong_use(monkeypatch):
     def fail(*arguments, **options):
         raise ValueError("a bug")
 
-    monkeypatch.setattr(experiments.efb, "compare", fail)
+    monkeypatch.setattr(efb_command, "compare", fail)
     with pytest.raises(ValueError, match="a bug"):
         main(SMALL)
 

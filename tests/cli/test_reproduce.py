@@ -184,7 +184,7 @@ sys.exit(main(["reproduce", "efb", "--out", "here"]))
     assert child.returncode == 130 and "So one." in out and "Not done: 1 of 2 experiments" in out
     kept = "equinoise: finished parts are kept: the same command goes on from them\n"
     assert err == kept + "equinoise: interrupted\n"
-    assert took < 1.5  # 0.7 on an idle machine
+    assert took < 3.0  # 0.7 on an idle machine
     child = start("0")
     out, err = child.communicate(timeout=60)
     assert (child.returncode, err) == (0, "") and "began one" not in out and "began two" in out

@@ -145,7 +145,7 @@ def simulate(
         operating system.
     tuning : {"sharp", "paper"} or Tuning
         See :func:`equinoise.efb.tune`; learners without that option ignore it. Of a tuning with
-        parameters of one's own nothing is proven: its bound is one a trial.
+        parameters of one's own nothing is proven: its bound is 1 per trial.
     learner : str
         A name of :data:`equinoise.efb.LEARNERS`, whose rows say what each is. All meet the same luck but
         "flat-exp3", for which chance is drawn anew.

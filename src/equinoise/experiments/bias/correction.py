@@ -80,7 +80,7 @@ def correction(
 
     References
     ----------
-    .. [1] S. Neel, A. Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
+    .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
        section 4, corollary 2.
 
     Examples

@@ -62,7 +62,7 @@ def experiment_3(
 
     References
     ----------
-    .. [1] S. Neel, A. Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
+    .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
        section 5.2, figure 6.
 
     Examples
