@@ -41,23 +41,11 @@ def njit(**options: Any) -> Callable[[Kernel], Kernel]: ...
 def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a kernel: nogil, division as numpy does it, cached under :func:`cache_directory`.
 
-    Parameters
-    ----------
-    function : callable
-        A function over arrays and numbers.
-    **options
-        Passed on to :func:`numba.njit`. A kernel that sets ``fastmath`` says why, and calls nothing: what is
-        inlined into it takes its flags over, and error-free sums such as those of the package's logarithm
-        then come out wrong.
+    With ``NUMBA_DISABLE_JIT=1`` it is the function itself, silent about wrap-around and division as machine
+    code is. Options are :func:`numba.njit`'s. A kernel that sets ``fastmath`` says why, and calls nothing:
+    what is inlined into it takes its flags over, and error-free sums such as those of the package's logarithm
+    then come out wrong.
 
-    Returns
-    -------
-    callable
-        The compiled dispatcher, or with ``NUMBA_DISABLE_JIT=1`` the function itself, silent about
-        wrap-around and division as machine code is.
-
-    Notes
-    -----
     Kernels allocate nothing: results go into arrays that the caller made. So Numba's reference counts, whose
     atomic steps cost a short kernel more than its work, are left out (``_nrt=False``).
     """
@@ -108,10 +96,7 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 def cache_directory() -> Path:
     """Return the directory of this build's kernels: base / hash of what the machine code depends on.
 
-    Raises
-    ------
-    OSError
-        If there is no base: the user has no home directory and ``NUMBA_CACHE_DIR`` is not set.
+    OSError says that there is no base: the user has no home directory and ``NUMBA_CACHE_DIR`` is not set.
     """
     host = llvmlite.binding
     machine = config.CPU_NAME or host.get_host_cpu_name(), host.get_host_cpu_features().flatten()

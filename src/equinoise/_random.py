@@ -103,13 +103,7 @@ _TAIL_BELOW = (
 
 
 def stream_key(seed: int | None) -> NDArray[np.uint64]:
-    """Return the key uint64[2] of a seed; None takes 128 bits from the operating system.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When `seed` is not a non-negative integer or None.
-    """
+    """Return the key uint64[2] of a seed; None takes 128 bits from the operating system."""
     entropy = secrets.randbits(128) if seed is None else _checks.integer("seed", seed, 0)
     return np.asarray(np.random.SeedSequence(entropy).generate_state(2, np.uint64), dtype=np.uint64)
 
@@ -120,14 +114,7 @@ def philox(key_0: Any, key_1: Any, draw: Any, entity: Any, replicate: Any, purpo
 
     A round maps (x0, x1, x2, x3) to (hi(M1 x2) ^ x1 ^ k0, lo(M1 x2), hi(M0 x0) ^ x3 ^ k1, lo(M0 x0)),
     then the key takes a Weyl step. Bit-equal to ``numpy.random.Philox``, which raises the counter by one
-    before it makes a block.
-
-    Parameters
-    ----------
-    key_0, key_1 : uint64
-        The key, from :func:`stream_key`.
-    draw, entity, replicate, purpose : uint64
-        The counter, least significant word first.
+    before it makes a block. The key is that of :func:`stream_key`, the counter's least word comes first.
     """
     x0, x1, x2, x3 = draw, entity, replicate, purpose
     for _ in range(10):

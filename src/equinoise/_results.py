@@ -75,15 +75,7 @@ def check_memory(n_replicates: int, numbers: int) -> None:
 def summarise(values: ArrayLike) -> Estimate:
     """Estimate the mean over replicates.
 
-    Parameters
-    ----------
-    values : array_like, shape (R, ...)
-        One entry of the leading axis a replicate, at least one.
-
-    Returns
-    -------
-    Estimate
-        Arrays of the other axes' shape.
+    `values` [R, ...] have a replicate in each entry of the leading axis, at least one.
 
     Examples
     --------
@@ -103,21 +95,10 @@ def summarise(values: ArrayLike) -> Estimate:
 def long_frame(
     index: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]], *, replicate: bool = True
 ) -> pd.DataFrame:
-    """Return one row for each replicate and entry of the index.
+    """Return one row for each replicate and entry of the index, a replicate's rows together.
 
-    Parameters
-    ----------
-    index : mapping of str to ndarray, shape (C,)
-        Columns that are the same for every replicate, such as the trial of a checkpoint.
-    values : mapping of str to ndarray, shape (R, C)
-        Columns of results.
-    replicate : bool
-        Whether a first column ``replicate`` counts them from 0.
-
-    Returns
-    -------
-    pandas.DataFrame
-        R * C rows, a replicate's rows together.
+    `index` has columns [C] that are the same for every replicate, such as the trial of a checkpoint, `values`
+    columns of results [R, C]; a first column ``replicate`` counts from 0 where it is wanted.
     """
     import pandas as pd
 
@@ -133,18 +114,8 @@ def long_frame(
 def summary_frame(index: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
     """Return mean, standard error and 95% interval over replicates, one row for each value and index entry.
 
-    Parameters
-    ----------
-    index : mapping of str to ndarray, shape (C,)
-        Columns that are the same for every replicate.
-    values : mapping of str to ndarray, shape (R, C)
-        Results by name.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``quantity`` (the name of the value), those of the index, ``mean``, ``stderr``, ``ci_low``
-        and ``ci_high``.
+    Columns are ``quantity`` (the name of the value), those of the index [C], ``mean``, ``stderr``, ``ci_low``
+    and ``ci_high``; values are [R, C].
     """
     import pandas as pd
 
@@ -175,22 +146,9 @@ def plain(value: Any) -> Any:
 
 
 def provenance(parameters: Mapping[str, Any], *, seed: int, seconds: float | None = None) -> dict[str, Any]:
-    """Return how a result was made, for a file beside it.
+    """Return how a result was made, for a file beside it, in the types of JSON.
 
-    Parameters
-    ----------
-    parameters : mapping
-        Everything that the result depends on, but for the seed.
-    seed : int
-        The seed.
-    seconds : float, optional
-        How long it took.
-
-    Returns
-    -------
-    dict
-        ``parameters``, ``seed``, ``versions``, ``machine``, ``finished`` (UTC, ISO 8601) and ``seconds``,
-        in the types of JSON.
+    `parameters` are all that it depends on, but for the seed; ``finished`` is in UTC, ISO 8601.
     """
     return {
         "parameters": plain(parameters),

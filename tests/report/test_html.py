@@ -194,6 +194,20 @@ def test_the_page_fits_a_phone_and_the_dark(content, tree):
     assert re.search(rb"\.drawing \{ background: #ffffff", content)  # figures are drawn on white
 
 
+def test_tables_of_many_columns_are_narrower_and_paper_cuts_nothing_off(content):
+    wide = pd.DataFrame({f"c{i}": [1.0] for i in range(8)})
+    boxes = [
+        element["attrs"]["class"]
+        for frame in (wide, wide.iloc[:, :7])
+        for element in Tree(page("t", [], [exhibit(tables={"x": Table("c", frame)})], {})).all("div")
+        if element["attrs"]["class"].startswith("box")
+    ]
+    assert boxes == ["box many", "box"]
+    paper = content.decode().split("@media print", 1)[1]
+    assert "@page { size: A4;" in paper and ".box { max-height: none; overflow: visible;" in paper
+    assert "min-width: 0" in paper and "thead, tr" in paper  # headings stand on every page
+
+
 def luminance(colour):
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -39,17 +40,10 @@ def first_policy(tree: GameTree) -> NDArray[np.float64]:
     return policy
 
 
-def _dp_efb(tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning) -> Learner:
-    return _exponential(tree, horizon, epsilon, tuning, 2.0)
-
-
-def _flat_exp3(tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning) -> Learner:
-    return _exponential(tree, horizon, epsilon, tuning, 1.0)
-
-
 def _exponential(
     tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning, sensitivity: float
 ) -> Learner:
+    """Start exponential weights whose reports have this L1 sensitivity."""
     scale = noise_scale(epsilon, sensitivity)
     if isinstance(tuning, str):
         tuning = tuned(tree, horizon, epsilon, scale, tuning)
@@ -102,7 +96,7 @@ _ROWS = (
         "Problem, Section 4",
         proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
         options=_TUNING,
-        start=_dp_efb,
+        start=partial(_exponential, sensitivity=2.0),
     ),
     LearnerRow(
         name="ixomd",
@@ -117,7 +111,7 @@ _ROWS = (
         source="Tossou and Dimitrakakis (2017), Achieving privacy in the adversarial multi-armed bandit",
         proof="Laplace noise of scale 1/epsilon on one loss in [0, 1]",
         options=_TUNING,
-        start=_flat_exp3,
+        start=partial(_exponential, sensitivity=1.0),
         flat=True,
     ),
     LearnerRow(
@@ -196,7 +190,7 @@ def behaviour_policy(
 ) -> NDArray[np.float64]:
     """Turn distributions over strategies float64[R, S] into behaviour policies float64[R, A].
 
-    The policy picks a in its infoset as often as the strategies that get there do; uniformly where none does.
+    A policy picks a in its infoset as often as the strategies that get there do; uniformly where none does.
     """
     weights = table.astype(np.float64)
     plan = np.stack([row @ weights for row in mixture])  # one at a time: the same bits for any R

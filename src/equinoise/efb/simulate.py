@@ -154,15 +154,6 @@ def simulate(
     block, executor, progress, resume
         As of :func:`equinoise.replicates.run`.
 
-    Returns
-    -------
-    EfbRun
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
-
     References
     ----------
     .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,

@@ -236,7 +236,7 @@ def simulate(
     from equinoise.bandits.linear import task as _linear_task
 
     plan = _linear_task.make_plan(
-        row, given, rounds, regular, failure, deviation, binary=binary, clip=clipped, epsilon=budget
+        row.name, given, rounds, regular, failure, deviation, binary=binary, clip=clipped, epsilon=budget
     )
     task = _linear_task.Task(plan, coefficients, regular, checkpoints, stream_key(seed), k, d)
     result = replicates.run(

@@ -12,7 +12,7 @@ from equinoise import replicates
 from equinoise._checkpoint import kept_as
 from equinoise.bandits.linear import kernels, state
 from equinoise.bandits.linear.arrays import Floats, Learner, Plan
-from equinoise.bandits.linear.registry import LinearPolicy
+from equinoise.bandits.linear.registry import POLICIES
 
 _LARGEST_SCALE = 1e100  # of noise: its squares are still numbers
 _WORK_A_PIECE = 100_000_000  # multiplications between two reports of progress: about a twentieth of a second
@@ -32,7 +32,7 @@ class Task(NamedTuple):
 
 
 def make_plan(
-    policy: LinearPolicy,
+    policy: str,
     contexts: Floats,
     horizon: int,
     ridge: float,
@@ -44,13 +44,13 @@ def make_plan(
     epsilon: float,
 ) -> Plan:
     """Return the plan of a run, its coefficients left empty; contexts float64[T, K, d], or of no rounds."""
-    dimension = contexts.shape[2]
+    row, dimension = POLICIES[policy], contexts.shape[2]
     width = np.zeros(horizon + 1)
-    if policy.wide:
+    if row.wide:
         width = state.confidence_widths(horizon, dimension, ridge, delta, sigma)
     levels = horizon.bit_length()
     noise_width, scale = np.empty(0), 0.0
-    if policy.private:
+    if row.private:
         largest = float(np.abs(contexts).sum(axis=-1).max()) if contexts.size else math.sqrt(dimension)
         scale = levels * (clip[1] - clip[0]) * largest / epsilon
         if scale > _LARGEST_SCALE:
@@ -61,7 +61,7 @@ def make_plan(
         context=contexts,
         width=width,
         noise_width=noise_width,
-        in_turn=policy.in_turn,
+        in_turn=row.in_turn,
         binary=binary,
         sigma=sigma,
         low=clip[0],

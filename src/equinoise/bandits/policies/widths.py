@@ -61,7 +61,6 @@ def make_privacy(
     n_arms: int,
     horizon: int | None,
     epsilon: float,
-    *,
     width: str = "counter",
     counter: str = "binary",
     noisy: bool = True,
