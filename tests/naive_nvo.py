@@ -33,10 +33,10 @@ def records(counts):
     return [(k, v) for k, row in enumerate(counts) for v, c in enumerate(row) for _ in range(int(c))]
 
 
-def release(mass, players):
+def release(mass, records):
     """Probability of every bin: draw a record, add its noise."""
     n_bins = len(mass[0][0])
-    return [math.fsum(mass[k][v][x] for k, v in players) / len(players) for x in range(n_bins)]
+    return [math.fsum(mass[k][v][x] for k, v in records) / len(records) for x in range(n_bins)]
 
 
 def loss(p, q):
@@ -48,57 +48,57 @@ def loss(p, q):
     return worst
 
 
-def epsilon_of(mass, players, i):
+def epsilon_of(mass, records, i):
     """Epsilon of record i for its removal."""
-    return loss(release(mass, players), release(mass, players[:i] + players[i + 1 :]))
+    return loss(release(mass, records), release(mass, records[:i] + records[i + 1 :]))
 
 
-def epsilon_of_addition(mass, players, new):
+def epsilon_of_addition(mass, records, new):
     """Epsilon of one more record."""
-    return loss(release(mass, players), release(mass, [*players, new]))
+    return loss(release(mass, records), release(mass, [*records, new]))
 
 
-def divergence(mass, players):
+def divergence(mass, records):
     """KL of what is released from the histogram."""
-    n, p = len(players), release(mass, players)
+    n, p = len(records), release(mass, records)
     terms = []
     for x in range(len(p)):
-        share = sum(k == x for k, _ in players) / n
+        share = sum(k == x for k, _ in records) / n
         if share > 0:
             terms.append(share * math.log(share / p[x]))
     return math.fsum(terms)
 
 
-def satisfied(mass, players, epsilon):
+def satisfied(mass, records, epsilon):
     """Number of records whose epsilon is at most this."""
-    known = {t: epsilon_of(mass, players, players.index(t)) for t in set(players)}
-    return sum(known[t] <= epsilon for t in players)
+    known = {t: epsilon_of(mass, records, records.index(t)) for t in set(records)}
+    return sum(known[t] <= epsilon for t in records)
 
 
-def payoff(mass, players, epsilon):
+def payoff(mass, records, epsilon):
     """What all records share."""
-    return satisfied(mass, players, epsilon) + 1 - divergence(mass, players) / math.log(len(mass))
+    return satisfied(mass, records, epsilon) + 1 - divergence(mass, records) / math.log(len(mass))
 
 
-def best_move(mass, players, i, epsilon, least=1e-12):
+def best_move(mass, records, i, epsilon, least=1e-12):
     """The scale that record i would choose (its own unless another gains more than `least`), and the gain."""
-    k, old = players[i]
-    base, chosen, best = payoff(mass, players, epsilon), old, least
+    k, old = records[i]
+    base, chosen, best = payoff(mass, records, epsilon), old, least
     for v in range(len(mass[0])):
         if v != old:
-            gain = payoff(mass, [*players[:i], (k, v), *players[i + 1 :]], epsilon) - base
+            gain = payoff(mass, [*records[:i], (k, v), *records[i + 1 :]], epsilon) - base
             if gain > best:
                 chosen, best = v, gain
     return chosen, (best if chosen != old else 0.0)
 
 
-def best_response(mass, players, epsilon):
+def best_response(mass, records, epsilon):
     """Records in turn take a best option; end after a whole round without a change."""
-    players, moves, changed = list(players), 0, True
+    records, moves, changed = list(records), 0, True
     while changed:
         changed = False
-        for i, (k, old) in enumerate(players):
-            new, _ = best_move(mass, players, i, epsilon)
+        for i, (k, old) in enumerate(records):
+            new, _ = best_move(mass, records, i, epsilon)
             if new != old:
-                players[i], changed, moves = (k, new), True, moves + 1
-    return players, moves
+                records[i], changed, moves = (k, new), True, moves + 1
+    return records, moves

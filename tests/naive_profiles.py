@@ -57,14 +57,14 @@ def growth(epsilon):
 
 def n_satisfied(mass, counts, epsilon):
     """Records whose removal changes no probability by more than a factor e^epsilon, exactly."""
-    players = sum(c for _, _, c in types(counts))
+    records = sum(c for _, _, c in types(counts))
     mass_of_all, factor = total(mass, counts), growth(epsilon)
     satisfied = 0
     for k, v, c in types(counts):
         fine = True
         for x, whole in enumerate(mass_of_all):
-            p = whole / players
-            q = (whole - Fraction(float(mass[k][v][x]))) / (players - 1)
+            p = whole / records
+            q = (whole - Fraction(float(mass[k][v][x]))) / (records - 1)
             fine = fine and p <= factor * q and q <= factor * p
         satisfied += c * fine
     return satisfied

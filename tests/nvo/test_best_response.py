@@ -73,7 +73,7 @@ class Play:
     def counts(self):
         return self.state.types[_state.COUNT].reshape(-1, self.width)[:, : self.n_scales].copy()
 
-    def players(self):
+    def records(self):
         return [(int(t) // self.width, int(t) % self.width) for t in self.turns]
 
 
@@ -98,11 +98,11 @@ def gains(game, counts):
 def test_no_single_record_can_gain(seed, start):
     game = small_game(seed)
     profile = game.best_response(seed=seed, start=start)
-    mass, players = naive.kernel(game.histogram.n_bins, game.scales), naive.records(profile.counts)
+    mass, records = naive.kernel(game.histogram.n_bins, game.scales), naive.records(profile.counts)
     assert profile.converged
-    assert profile.n_satisfied == naive.satisfied(mass, players, game.epsilon)
-    for t in set(players):
-        _, gain = naive.best_move(mass, players, players.index(t), game.epsilon)
+    assert profile.n_satisfied == naive.satisfied(mass, records, game.epsilon)
+    for t in set(records):
+        _, gain = naive.best_move(mass, records, records.index(t), game.epsilon)
         assert gain < 1e-10
 
 
@@ -114,9 +114,9 @@ def test_every_turn_takes_a_best_option(seed):
     play, mass = Play(game, bins, options), naive.kernel(game.histogram.n_bins, game.scales)
     ended, still, turn = False, 0, 0
     while not ended:
-        i, before = turn % game.n, play.players()
+        i, before = turn % game.n, play.records()
         ended = play.play(i, i + 1)
-        after = play.players()
+        after = play.records()
         assert after[:i] + after[i + 1 :] == before[:i] + before[i + 1 :] and after[i][0] == before[i][0]
         _, best = naive.best_move(mass, before, i, game.epsilon)
         gain = naive.payoff(mass, after, game.epsilon) - naive.payoff(mass, before, game.epsilon)

@@ -23,10 +23,10 @@ COMPILED = not numba.config.DISABLE_JIT
 PAPER, DEFAULT = (3, 2, 1, 0.33, 0.2), (3, 2, 1, 0.33, 0.2, 0.001)
 
 
-def a_game(seed, max_bins=5, max_players=7):
+def a_game(seed, max_bins=5, max_records=7):
     rng = np.random.default_rng([41, seed])
     n_bins, n_scales = int(rng.integers(2, max_bins + 1)), int(rng.integers(2, 4))
-    n = int(rng.integers(2, max_players + 1))
+    n = int(rng.integers(2, max_records + 1))
     scales = np.exp(rng.uniform(np.log(0.01), np.log(4.0), n_scales))
     epsilon = float(np.exp(rng.uniform(np.log(0.03), np.log(4.0))))
     counts = np.bincount(rng.integers(0, n_bins, n), minlength=n_bins)
@@ -158,7 +158,7 @@ def certified_profiles(masses, counts, epsilon):
 def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
     """Drawn at random, large and small: rows of both signs, forced and forbidden types."""
     rng = np.random.default_rng([43, seed])
-    masses, counts, epsilon = a_game(int(rng.integers(0, 200)), max_bins=4, max_players=4)
+    masses, counts, epsilon = a_game(int(rng.integers(0, 200)), max_bins=4, max_records=4)
     problem = a_problem(masses, counts, epsilon)
     shape = problem.masses.shape
     for profile, kl in itertools.islice(certified_profiles(masses, counts, epsilon), 6):
@@ -179,7 +179,7 @@ def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_hold_for_every_certified_profile_of_the_node(seed):
     """Forced types sharpen the left sides, and no certified profile that uses them is cut off."""
-    masses, counts, epsilon = a_game(seed, max_bins=4, max_players=5)
+    masses, counts, epsilon = a_game(seed, max_bins=4, max_records=5)
     problem = a_problem(masses, counts, epsilon)
     n_bins, _, n_places = problem.masses.shape
     bins, places = (grid.ravel() for grid in np.mgrid[:n_bins, :n_places])

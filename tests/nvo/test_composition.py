@@ -201,15 +201,15 @@ def histogram():
 
 
 def uniform(histogram):
-    """Return a solver: everybody at the least scale of a fine grid that is private enough."""
+    """Return a solver: everybody at the least scale of a narrow grid that is private enough."""
     profiles = [
         NoiseGame(histogram, 1.0, np.array([scale])).profile(histogram.counts[:, None])
         for scale in np.geomspace(1e-3, 100.0, 600)
     ]
 
     def solve(epsilon):
-        fine = (found for found in profiles if found.realised_epsilon <= epsilon)
-        scales = next(fine, profiles[-1]).game.scales
+        enough = (found for found in profiles if found.realised_epsilon <= epsilon)
+        scales = next(enough, profiles[-1]).game.scales
         return NoiseGame(histogram, epsilon, scales).profile(histogram.counts[:, None])
 
     return solve

@@ -55,19 +55,19 @@ def test_noise_is_laplace_normalised_over_the_bins(n_bins, scales):
 def test_evaluation_is_that_of_the_definition(seed):
     game, counts = small_game(seed)
     found = game.evaluate(counts)
-    mass, players = naive.kernel(len(counts), game.scales), naive.records(counts)
-    own = {t: naive.epsilon_of(mass, players, players.index(t)) for t in set(players)}
-    more = {t: naive.epsilon_of_addition(mass, players, t) for t in set(players)}
+    mass, records = naive.kernel(len(counts), game.scales), naive.records(counts)
+    own = {t: naive.epsilon_of(mass, records, records.index(t)) for t in set(records)}
+    more = {t: naive.epsilon_of_addition(mass, records, t) for t in set(records)}
     for k, v in np.ndindex(counts.shape):
         assert found.epsilon[k, v] == pytest.approx(own.get((k, v), 0.0), rel=1e-10, abs=1e-12)
         assert found.epsilon_addition[k, v] == pytest.approx(more.get((k, v), 0.0), rel=1e-10, abs=1e-12)
         assert found.satisfied[k, v] == (own.get((k, v), math.inf) <= game.epsilon)
-    assert found.n_satisfied == naive.satisfied(mass, players, game.epsilon)
+    assert found.n_satisfied == naive.satisfied(mass, records, game.epsilon)
     assert found.realised_epsilon == pytest.approx(max(own.values()), rel=1e-10, abs=1e-12)
     assert found.realised_epsilon_addition == pytest.approx(max(more.values()), rel=1e-10, abs=1e-12)
-    assert found.kl == pytest.approx(naive.divergence(mass, players), rel=1e-9, abs=1e-14)
-    assert found.payoff == pytest.approx(naive.payoff(mass, players, game.epsilon), rel=1e-12)
-    np.testing.assert_allclose(found.pmf, naive.release(mass, players), rtol=1e-12)
+    assert found.kl == pytest.approx(naive.divergence(mass, records), rel=1e-9, abs=1e-14)
+    assert found.payoff == pytest.approx(naive.payoff(mass, records, game.epsilon), rel=1e-12)
+    np.testing.assert_allclose(found.pmf, naive.release(mass, records), rtol=1e-12)
 
 
 def test_a_record_that_others_hardly_hide_has_its_true_epsilon():

@@ -28,11 +28,11 @@ STEPS = 10_000 if COMPILED else 60
 EPSILONS = [0.1, 0.3, 1.0, 2.0, 4.0, 8.0]
 
 
-def a_game(seed, max_bins=5, max_players=6):
+def a_game(seed, max_bins=5, max_records=6):
     """A random game that can be enumerated; small epsilons, where both limits matter, among them."""
     rng = np.random.default_rng([31, seed])
     n_bins, n_scales = int(rng.integers(2, max_bins + 1)), int(rng.integers(2, 4))
-    n = int(rng.integers(2, max_players + 1))
+    n = int(rng.integers(2, max_records + 1))
     scales = np.exp(rng.uniform(np.log(0.01), np.log(3.0), n_scales))
     epsilon = float(np.exp(rng.uniform(np.log(0.05), np.log(4.0))))
     counts = np.bincount(rng.integers(0, n_bins, n), minlength=n_bins)
@@ -93,7 +93,7 @@ def test_evaluation_is_exact_at_every_epsilon(epsilon):
 @pytest.mark.parametrize("part", range(4))
 def test_exhaustive_is_the_best_of_all_profiles(part):
     for seed in range(part, 60 if COMPILED else 8, 4):
-        masses, counts, epsilon = a_game(seed, max_bins=4, max_players=5)
+        masses, counts, epsilon = a_game(seed, max_bins=4, max_records=5)
         found = exhaustive(masses, counts, epsilon)
         satisfied, kl, _ = naive.best(masses, counts, epsilon)
         check(found, masses, counts, epsilon)
@@ -101,17 +101,17 @@ def test_exhaustive_is_the_best_of_all_profiles(part):
 
 
 def test_those_games_are_of_all_kinds():
-    games = [a_game(seed, max_bins=4, max_players=5) for seed in range(60)]
+    games = [a_game(seed, max_bins=4, max_records=5) for seed in range(60)]
     limits = [ratio_limits(int(counts.sum()), epsilon) for _, counts, epsilon in games]
     certified = [exhaustive(*game).certified for game in games] if COMPILED else [True, False]
     assert 10 < sum(limit.low > 0 for limit in limits) < 50
     assert 0.2 < np.mean(certified) < 0.9
 
 
-@pytest.mark.parametrize(("players", "n_scales"), [((3,), 1), ((3,), 4), ((2, 1, 4), 3), ((1, 1, 1, 1), 2)])
-def test_every_profile_comes_once(players, n_scales):
-    counts = np.zeros((len(players), n_scales), dtype=np.int64)
-    counts[:, 0] = players
+@pytest.mark.parametrize(("records", "n_scales"), [((3,), 1), ((3,), 4), ((2, 1, 4), 3), ((1, 1, 1, 1), 2)])
+def test_every_profile_comes_once(records, n_scales):
+    counts = np.zeros((len(records), n_scales), dtype=np.int64)
+    counts[:, 0] = records
     counts, seen = counts.ravel(), set()
     first = counts.tolist()
     while True:
@@ -119,13 +119,13 @@ def test_every_profile_comes_once(players, n_scales):
         if not kernels._next_profile(counts, n_scales):
             break
     assert counts.tolist() == first
-    wanted = {tuple(c for row in profile for c in row) for profile in naive.profiles(players, n_scales)}
+    wanted = {tuple(c for row in profile for c in row) for profile in naive.profiles(records, n_scales)}
     assert seen == wanted
 
 
 @pytest.mark.parametrize("piece", [1, 7])
 def test_exhaustive_goes_on_where_it_stopped(piece, monkeypatch):
-    games = [a_game(seed, max_bins=3, max_players=4) for seed in range(6)]
+    games = [a_game(seed, max_bins=3, max_records=4) for seed in range(6)]
     whole = [exhaustive(*game).counts.tolist() for game in games]
     monkeypatch.setattr(enumeration, "_PIECE", piece)
     assert [exhaustive(*game).counts.tolist() for game in games] == whole
@@ -252,7 +252,7 @@ def test_annealing_finds_the_optimum_of_games_that_can_be_enumerated():
     """Of 400 random games at least 90% of those that have a certified profile; it is 99% as a rule."""
     hits = []
     for seed in range(400):
-        masses, counts, epsilon = a_game(seed, max_bins=6, max_players=8)
+        masses, counts, epsilon = a_game(seed, max_bins=6, max_records=8)
         truth, found = exhaustive(masses, counts, epsilon), anneal(masses, counts, epsilon, steps=STEPS)
         assert found.n_satisfied <= truth.n_satisfied
         if truth.certified:
@@ -279,7 +279,7 @@ def test_no_record_gains_alone_after_annealing(seed, steps):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_best_profile_on_the_way_is_kept(seed):
     """So hot that every step is taken: what is handed back is still the best that was seen."""
-    masses, counts, epsilon = a_game(seed, max_players=12)
+    masses, counts, epsilon = a_game(seed, max_records=12)
     table = Table(masses, counts, 3.0 + epsilon)
     state, words = table.state(table.uniform(0)), np.zeros(4, dtype=np.uint64)
     satisfied, now = table.evaluate(state.counts)
@@ -318,7 +318,7 @@ def test_real_columns_are_within_reach_of_the_lower_bound(column, epsilon):
 
 
 def test_the_same_seed_gives_the_same_bits(monkeypatch):
-    masses, counts, epsilon = a_game(7, max_bins=6, max_players=40)
+    masses, counts, epsilon = a_game(7, max_bins=6, max_records=40)
     runs = {}
     for piece in (20_000, 7):
         monkeypatch.setattr(local, "_PIECE", piece)
@@ -481,16 +481,16 @@ def test_a_child_is_one_stretch_of_one_parent_in_another():
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_child_is_counted_without_being_made(seed):
-    """Bins of no, one and many players; cuts inside bins and between them; any mutation."""
+    """Bins of no, one and many records; cuts inside bins and between them; any mutation."""
     rng = np.random.default_rng([36, seed])
-    players = rng.choice([1, 2, 7, 30], int(rng.integers(1, 9)))
-    starts, n_scales = np.concatenate([[0], np.cumsum(players)]), int(rng.integers(1, 5))
+    records = rng.choice([1, 2, 7, 30], int(rng.integers(1, 9)))
+    starts, n_scales = np.concatenate([[0], np.cumsum(records)]), int(rng.integers(1, 5))
     parents = rng.integers(0, n_scales, (4, starts[-1])).astype(np.int16)
     stay = [0.0, math.log(0.9), math.log(0.3), -math.inf][seed % 4]
-    counts = np.zeros((6, len(players) * n_scales), dtype=np.int64)
+    counts = np.zeros((6, len(records) * n_scales), dtype=np.int64)
     for row, options in zip(counts, parents, strict=False):
         kernels.count_options(starts, options, n_scales, row)
-        bins = np.repeat(np.arange(len(players)), players)
+        bins = np.repeat(np.arange(len(records)), records)
         wanted = np.bincount(bins * n_scales + options, minlength=len(row))
         assert row.tolist() == wanted.tolist()
     for number in range(20):

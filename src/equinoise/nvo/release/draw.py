@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from equinoise import _checks
 
 if TYPE_CHECKING:
-    from equinoise.nvo.pairs import PairProfile
     from equinoise.nvo.profile import Profile
 
 __all__ = ["MAX_ROWS", "draw_bins", "sample"]
@@ -27,14 +26,12 @@ _CHUNK = 2**18  # rows whose words are drawn at a time
 Words = Callable[[int], NDArray[np.uint64]]
 
 
-def sample(
-    profile: Profile | PairProfile, size: int, seed: int | None = None, *, allow_uncertified: bool = False
-) -> Any:
+def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
     """Draw rows from a profile, independently of each other.
 
     Parameters
     ----------
-    profile : Profile or PairProfile
+    profile : Profile
     size : int
         Rows, at least 1. Every row adds to what the release tells, see
         :mod:`equinoise.nvo.release.composition`.
@@ -54,6 +51,11 @@ def sample(
     -----
     Bin x has probability S[x]/n. No noise is added to a midpoint: with several scales, continuous noise would
     give the record with the largest scale away in the tails.
+
+    References
+    ----------
+    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+       (anonymous, under review), definition 3.3, random sampling query.
 
     Examples
     --------
