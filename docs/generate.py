@@ -229,14 +229,21 @@ def _sentence(text: str) -> str:
 
 def registries() -> dict[str, Mapping[str, Any]]:
     """Return every registry of the package by its place: a constant that maps names to rows."""
-    found: dict[str, Mapping[str, Any]] = {}
+    found: list[tuple[tuple[Any, ...], str, Mapping[str, Any]]] = []
     for module, value in modules().items():
         for name, rows in vars(value).items():
-            if name.isupper() and isinstance(rows, Mapping) and rows and not name.startswith("_"):
-                known = any(rows is other for other in found.values())
-                if not known and all(is_dataclass(row) and hasattr(row, "source") for row in rows.values()):
-                    found[f"{module}.{name}"] = rows
-    return found
+            named = name.isupper() and not name.startswith("_") and isinstance(rows, Mapping) and rows
+            if named and all(is_dataclass(row) and hasattr(row, "source") for row in rows.values()):
+                shown = name in getattr(value, "__all__", ())
+                found.append(((-len(rows), not shown, not is_package(value)), f"{module}.{name}", rows))
+    kept: dict[str, Mapping[str, Any]] = {}
+    seen: set[int] = set()
+    for _, place, rows in sorted(found, key=lambda one: one[:2]):
+        ids = {id(row) for row in rows.values()}
+        if not ids <= seen:  # neither imported from elsewhere nor a part of another
+            kept[place] = rows
+            seen |= ids
+    return dict(sorted(kept.items()))
 
 
 def _about(row: Any) -> str:
@@ -271,14 +278,22 @@ def _row_page(name: str, row: Any, place: str) -> str:
     return "\n".join(parts)
 
 
-# What is said before the tables; a registry that is not here has its module's first line.
-_INTRO = {
-    "equinoise.bandits.POLICIES": "Policies of bandits, for :py:func:`equinoise.bandits.simulate` and "
-    "``equinoise bandit --policy``",
-    "equinoise.nvo.registry.SEARCHES": "Searches for a release, methods of "
-    ":py:class:`equinoise.nvo.NoiseGame` and ``equinoise nvo --search``",
-    "equinoise.nvo.registry.FAMILIES": "Families of noise for a release",
+# The headings by the constant and the package of a registry; any other has the first line of its module.
+_HEADINGS = {
+    "bandits.POLICIES": "Policies of bandits, for :py:func:`equinoise.bandits.simulate`",
+    "linear.POLICIES": "Policies with contexts, for :py:func:`equinoise.bandits.linear.simulate`",
+    "LEARNERS": "Learners of games, for :py:func:`equinoise.efb.simulate`",
+    "RULES": "Tunings of DP-EFB, for :py:func:`equinoise.efb.tune`",
+    "BUILT_IN": "Games, for :py:func:`equinoise.games.load`, next to those of OpenSpiel and Gambit",
+    "SEARCHES": "Searches for a release, methods of :py:class:`equinoise.nvo.NoiseGame`",
+    "FAMILIES": "Families of noise for a release",
+    "COUNTERS": "Counters of running sums",
 }
+
+
+def _heading(place: str) -> str:
+    known = (text for end, text in _HEADINGS.items() if f".{place}".endswith(f".{end}"))
+    return next(known, None) or _first_line(modules()[place.rpartition(".")[0]]) or place
 
 
 def _registry(folder: Path, place: str, rows: Mapping[str, Any]) -> str:
@@ -291,10 +306,11 @@ def _registry(folder: Path, place: str, rows: Mapping[str, Any]) -> str:
         (folder / f"{page}.rst").write_text(_row_page(key, row, place))
         private = "private" if getattr(row, "private", False) else ""
         source = getattr(row, "source", "").replace("*", r"\*")
-        table.append((f":doc:`{key} <choices/{page}>`", _about(row), private, source))
+        form = getattr(row, "form", key)
+        table.append((f":doc:`{form} <choices/{page}>`", _about(row), private, source))
         pages.append(f"   choices/{page}\n")
-    heading = _INTRO.get(place) or _first_line(modules()[module]) or place
-    short = heading.partition(", for ")[0].partition(", methods")[0]
+    heading = _heading(place)
+    short = heading.partition(",")[0]
     return "\n".join(
         [
             _title(short, "-"),
@@ -305,39 +321,13 @@ def _registry(folder: Path, place: str, rows: Mapping[str, Any]) -> str:
     )
 
 
-def _named(names: Any) -> str:
-    """Return the table of what is chosen by name, and has no more than a function for it."""
-    rows = []
-    for name in names:
-        make, parameters = names[name] if isinstance(names, Mapping) else (None, ())
-        call = f"{name}({', '.join(parameters)})" if parameters else name
-        rows.append((f"``{call}``", _first_line(make)))
-    return _table(("name", "what it is"), rows, "2 5")
-
-
 def _choices(folder: Path) -> str:
     """Write the pages of all registries; return the page that lists them."""
-    from equinoise import mechanisms
-    from equinoise.bandits import linear
-    from equinoise.efb import baselines
     from equinoise.experiments import plan
-    from equinoise.games import catalog
 
     (folder / "choices").mkdir()
     parts = [_title("What can be chosen by name", "="), "Made from the registries of the package.\n"]
     parts += [_registry(folder / "choices", place, rows) for place, rows in registries().items()]
-    known = list(registries().values())
-    others = {
-        "Policies with contexts, for ``bandits.linear.simulate``": linear.POLICIES,
-        "Learners of games, for ``efb.simulate``": baselines.LEARNERS,
-        "Games, for ``games.load``, next to those of OpenSpiel and Gambit": catalog.BUILT_IN,
-    }
-    for title, names in others.items():
-        if not any(names is rows for rows in known):
-            parts += [_title(title, "-"), _named(names)]
-    counters = [(n, v) for n, v in exported(mechanisms) if inspect.isclass(v) and "Counter" in n]
-    rows = [(f":py:class:`~equinoise.mechanisms.{n}`", _first_line(v)) for n, v in counters]
-    parts += [_title("Counters", "-"), _table(("counter", "what it is"), rows, "2 5")]
     steps = plan.plan("all", plan.Settings()).steps
     rows = [(f"``{step.name}``", step.title) for step in steps]
     parts += [_title("Experiments of ``equinoise reproduce``", "-"), _table(("name", "title"), rows, "2 5")]

@@ -13,7 +13,7 @@ True
 * :mod:`~equinoise.inference`: bounds on bias, and p-values corrected for how the data came about.
 * :mod:`~equinoise.mechanisms`: noise, for simulation and for people.
 * :mod:`~equinoise.replicates`: one runner for everything that is repeated, on threads or any executor.
-* :mod:`~equinoise.experiments`: what the command ``equinoise`` computes, one file a paper.
+* :mod:`~equinoise.experiments`: what the command ``equinoise`` computes, one file per paper.
 
 Submodules are loaded when first used; importing the package alone is quick.
 """

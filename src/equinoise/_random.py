@@ -7,7 +7,7 @@ A block of four 64-bit words is Philox4x64-10 (Salmon et al., 2011) of a key and
 
 There is no state to pass on, to split or to lock: a draw depends on what it is for and on nothing that
 happened before, so results do not change with blocks of replicates, threads or machines. The address of
-what chance does names neither the policy nor epsilon, so two learners meet the same luck.
+what chance does names neither the policy nor epsilon, so two learners face the same random draws.
 
 Where thousands of words are wanted in a row, a block is the state of a xoshiro256++ generator
 (Blackman and Vigna, 2021), which is still keyed by address.

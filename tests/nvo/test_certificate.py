@@ -70,12 +70,12 @@ def test_there_are_four_limits_with_this_release_s_figures():
     profile = make()
     found = certificate(profile, rows=5)
     frozen, bounds, draws, relations = found["limits"]
-    assert "without one record" in frozen
+    assert "without someone" in frozen
     assert "secret" in frozen
     assert "140 to 200 count as public" in bounds
     assert "All 5 rows together" in draws
     assert f"{found['composed']['epsilon']:.3g}" in draws
-    assert "1e-05" in draws
+    assert "with probability 0.00001." in draws
     assert f"{profile.realised_epsilon:.3g}" in relations
     assert f"{profile.realised_epsilon_addition:.3g}" in relations
     assert all("\n" not in sentence and sentence.endswith(".") for sentence in found["limits"])
@@ -102,8 +102,9 @@ def test_what_is_not_certified_promises_nothing():
 def test_the_promise_is_in_figures():
     words = promise(make(epsilon=1.5))
     assert "Each of the 8 records" in words
-    assert "e^1.5 = 4.48 times" in words
-    assert "e^800 times" in promise(make(epsilon=800.0, scale=0.5))
+    assert "a factor of at most e^1.5 = 4.48 (" in words
+    assert "at most e^800 (" in promise(make(epsilon=800.0, scale=0.5))
+    assert "at most 51% (" in promise(make(epsilon=0.41, scale=1.0))
 
 
 def test_without_the_accountant_there_is_a_looser_bound(monkeypatch):

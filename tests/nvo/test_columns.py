@@ -109,7 +109,7 @@ BAD = [
     ("a,b\n1,2\n1,2,3\n", {}, ValueError, "whose line 3 has 3 fields and not 2; where a comma"),
     ("a;b\n1;2\n1;2;3\n", {"sep": ";"}, ValueError, "whose line 3 has 3 fields and not 2$"),
     ('a\n1\n"2\n', {}, ValueError, "which does not parse: .*row 2$"),
-    ("a\n\xe9\n".encode("latin-1"), {}, ValueError, "which is in another encoding: save it anew as UTF-8"),
+    ("a\n\xe9\n".encode("latin-1"), {}, ValueError, "which is in another encoding: save it as UTF-8"),
     ("a\n1\n".encode("utf-16"), {}, ValueError, "another encoding"),
     ("a\n1\n", {"column": 1.5}, TypeError, "column must be a name in the header, got 1.5"),
     ("a\n1\n", {"column": True}, TypeError, "column must be a name in the header, got True"),

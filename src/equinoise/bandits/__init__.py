@@ -1,7 +1,7 @@
 """Bandits that gather data privately, so that arm means are nearly unbiased.
 
 ``simulate`` runs a policy many times over on arms of known means, and reports the bias of their sample means
-beside the regret; ``POLICIES`` says what there is. ``UCB``, ``PrivateUCB`` and the other classes are for a
+and the regret; ``POLICIES`` says what there is. ``UCB``, ``PrivateUCB`` and the other classes are for a
 real experiment, one choice and one reward at a time. :mod:`~equinoise.bandits.tableau` plays policies on
 rewards that were drawn or logged before, :mod:`~equinoise.bandits.linear` has policies that see contexts.
 

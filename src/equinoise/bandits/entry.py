@@ -141,7 +141,7 @@ class Policy(Entry):
     >>> from equinoise.bandits import POLICIES
     >>> row = POLICIES["dp-klucb"]
     >>> row.private, row.noise, row.options["clip_sums"].default
-    (True, 'Laplace(1/epsilon) once a batch', True)
+    (True, 'Laplace(1/epsilon) once per batch', True)
     """
 
     module: str

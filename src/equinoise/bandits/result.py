@@ -86,7 +86,7 @@ class BanditRun:
         Returns
         -------
         pandas.DataFrame
-            One row an arm: ``arm``, ``mean`` (the true one), ``bias``, ``stderr``, ``ci_low``, ``ci_high``.
+            One row per arm: ``arm``, ``mean`` (the true one), ``bias``, ``stderr``, ``ci_low``, ``ci_high``.
             Replicates that never pulled the arm are left out, and where none did all is NaN.
         """
         import pandas as pd
@@ -134,7 +134,7 @@ class BanditRun:
         """What no arm's absolute bias can exceed, float64[K]: min((e^epsilon - 1) mean, 1).
 
         Proven for every epsilon-private policy with rewards in [0, 1] (Neel and Roth, 2018, theorem 1); it
-        says nothing beyond epsilon = ln 2 for an arm of mean 1, and there it is 1, which no bias of a number
+        is vacuous beyond epsilon = ln 2 for an arm of mean 1, and there it is 1, which no bias of a number
         in [0, 1] exceeds either. None where the policy is not private or the rewards are not bounded.
         """
         if not POLICIES[self.policy].private or self.reward != "bernoulli" or self.epsilon is None:
@@ -143,12 +143,12 @@ class BanditRun:
         return np.minimum(factor * self._arm_means, 1.0)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a long frame, one row a replicate and arm: replicate, arm, pulls, reward_sum, mean."""
+        """Return a long frame, one row per replicate and arm: replicate, arm, pulls, reward_sum, mean."""
         values = {"pulls": self.pulls, "reward_sum": self.reward_sum, "mean": self.means}
         return _results.long_frame({"arm": np.arange(self.pulls.shape[1])}, values)
 
     def regret_frame(self) -> pd.DataFrame:
-        """Return a long frame, one row a replicate and checkpoint: replicate, trials, regret."""
+        """Return a long frame, one row per replicate and checkpoint: replicate, trials, regret."""
         return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
 
     def summary(self) -> pd.DataFrame:
@@ -204,7 +204,7 @@ class History:
     epsilon: float | None
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a round: round (from 0), arm, reward."""
+        """Return one row per round: round (from 0), arm, reward."""
         import pandas as pd
 
         return pd.DataFrame({"round": np.arange(len(self.arms)), "arm": self.arms, "reward": self.rewards})

@@ -3,8 +3,8 @@
 Replicates lie side by side in *lanes*, W of them, innermost in memory. Word t of a stream belongs to round t
 (from 0). A stream is a xoshiro256++ generator whose state is the Philox block of (key; 0, 0, replicate,
 purpose), and a purpose names neither policy nor epsilon, so every policy meets the same rewards and the same
-standard Laplace draws. One reward word a round serves all arms, since only one of them is seen: together the
-words make a tableau of rewards [T, K] that exists before the first choice.
+standard Laplace draws. One reward word per round serves all arms, since only one of them is seen: together
+the words make a tableau of rewards [T, K] that exists before the first choice.
 """
 
 from __future__ import annotations

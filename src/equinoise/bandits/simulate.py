@@ -84,8 +84,8 @@ def simulate(
     n_replicates : int
         R. Replicate r is the same for every R.
     seed : int or None
-        The same seed gives the same bits, whatever block or executor, and the same luck to every policy and
-        epsilon. None takes randomness from the operating system.
+        The same seed gives the same bits, whatever block or executor, and the same random draws to every
+        policy and epsilon. None takes randomness from the operating system.
     reward : {"bernoulli", "gaussian"}
         Gaussian rewards are not bounded, so that no policy is private with them: a private policy then adds
         the noise that is right for [0, 1], and its run has no bound on the bias.

@@ -104,7 +104,7 @@ def _compare(made: Release, screen: Console) -> None:
     others = ",".join(f"{each * (stop - start):.4g}" for each in made.profile.game.scales)
     paragraph(
         screen,
-        f"One scale for all records, {scale:.4g}, comes nearer to the data here (KL {best.kl:.5f}). To let "
+        f"One scale for all records, {scale:.4g}, is more accurate on these data (KL {best.kl:.5f}). To let "
         f"records choose it too: --search anneal --scales {others},{scale:.4g}",
     )
 

@@ -29,7 +29,7 @@ _Pillar = typer.Argument(
     help="efb, nvo, bias or all.",
     autocompletion=common.completing(lambda _: ("efb", "nvo", "bias", "all")),
 )
-_Csv = typer.Option(metavar="FILE", help="A CSV file for nvo, in place of built-in columns.")
+_Csv = typer.Option(metavar="FILE", help="A CSV file for nvo, instead of built-in columns.")
 _Target = typer.Option(metavar="NAME", help="Another one, predicted from the first.")
 _Out = typer.Option(help="Folder for report.html, run.json, tables/ and figures/.")
 
@@ -50,7 +50,7 @@ def command(
 ) -> None:
     """Do the experiments of the papers again, and write a report.
 
-    Every published figure stands beside ours. The report is whole after each experiment, so it can be
+    Every published figure is shown next to ours. The report is whole after each experiment, so it can be
     opened while others run. After Ctrl-C the same command goes on where it was stopped: what is finished
     in the folder with the same settings is shown and not done again.
     """

@@ -51,7 +51,7 @@ def _exponential(
 
 
 def _uniform(tree: GameTree, horizon: int, epsilon: float, _: str | Tuning) -> Learner:
-    """Start what never learns: its regret is at most one a trial."""
+    """Start what never learns: its regret is at most 1 per trial."""
     none = np.zeros(tree.n_actions)
     tuning = Tuning(0.0, none, float(horizon), "uniform", horizon, epsilon, 0.0, 1.0)
     return Learner(tree.uniform_policy(), tuning, 0.0)

@@ -145,10 +145,10 @@ def simulate(
         operating system.
     tuning : {"sharp", "paper"} or Tuning
         See :func:`equinoise.efb.tune`; learners without that option ignore it. Of a tuning with
-        parameters of one's own nothing is proven: its bound is one a trial.
+        custom parameters nothing is proven: its bound is 1 per trial.
     learner : str
-        A name of :data:`equinoise.efb.LEARNERS`, whose rows say what each is. All meet the same luck but
-        "flat-exp3", for which chance is drawn anew.
+        A name of :data:`equinoise.efb.LEARNERS`, whose rows say what each is. All face the same random
+        draws but "flat-exp3", for which chance is drawn again.
     n_checkpoints : int
         C evenly spaced trial counts, the horizon last; fewer where the horizon is shorter.
     block, executor, progress, resume

@@ -83,7 +83,7 @@ class Tuning:
     def bound(self, trials: ArrayLike) -> NDArray[np.float64]:
         """Return the proven bound on the expected regret after any numbers of trials up to the horizon.
 
-        That is ln S / eta + slope * trials + offset, and never more than one a trial.
+        That is ln S / eta + slope * trials + offset, and never more than 1 per trial.
         """
         counts: NDArray[np.float64] = _checks.array("trials", trials, np.float64, None, low=0.0)
         start = self.start_cost / self.learning_rate if self.learning_rate > 0.0 else 0.0
@@ -147,7 +147,7 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
 def checked_tuning(tree: GameTree, tuning: object, horizon: int, epsilon: float) -> str | Tuning:
     """Return a rule's name, or a tuning that fits tree, horizon and epsilon, or raise.
 
-    For parameters that neither rule gives nothing is proven: their bound is one a trial.
+    For parameters that neither rule gives nothing is proven: their bound is 1 per trial.
     """
     if not isinstance(tuning, Tuning):
         return _checks.choice("tuning", tuning, RULES)

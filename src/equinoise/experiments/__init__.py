@@ -1,1 +1,1 @@
-"""What the command computes: one module a paper, with its parameters, its work and its tables."""
+"""What the command computes: one module per paper, with its parameters, its work and its tables."""

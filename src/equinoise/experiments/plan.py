@@ -148,8 +148,8 @@ class Report:
         sizes = "the papers' sizes" if self.settings.full else "small sizes"
         paragraphs = [
             "The experiments of three papers on differential privacy, done again. Each part begins with "
-            "its answer; tables put every published figure beside ours, with their ratio and why they "
-            "differ. Tables and figures are also files, in the folders tables and figures beside this page. "
+            "its answer; tables show every published figure next to ours, with their ratio and why they "
+            "differ. Tables and figures are also files, in the folders tables and figures next to this page. "
             f"{self.settings.scale.capitalize()} scale: {sizes}.",
         ]
         if not self.complete:

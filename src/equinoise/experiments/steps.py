@@ -160,5 +160,5 @@ def spread(
 
 
 def left_out(step: Step, reason: str) -> Exhibit:
-    """Return what stands in place of an experiment that cannot be done here."""
+    """Return what stands for an experiment that cannot be done here."""
     return Exhibit(step.name, SECTIONS[step.pillar], step.title, "Left out.", f"Left out: {reason}")

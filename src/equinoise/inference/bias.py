@@ -43,7 +43,7 @@ def bias_bound(
     -----
     Empty for epsilon above ln 2: a mean that is too low is so by mu at most. It is a bound, and the bias of a
     real policy is most often far smaller. What lowers it is how evenly arms are pulled, so look at the
-    regret beside it.
+    regret as well.
 
     References
     ----------

@@ -22,7 +22,7 @@ P(L > v + 2 sqrt(v ln(1/beta))) <= beta, and then the max information is at most
 What a correction is for, and not for. It holds for records that are independent of each other (product
 data), and for hypotheses picked by looking at what the private mechanism released: a private bandit's
 actions, the counts of pulls, its noised sums. Picking an arm by its true mean is not covered. All levels
-are empty once ``epsilon sqrt(n)`` passes about 3.
+become vacuous once ``epsilon sqrt(n)`` passes about 3.
 """
 
 from __future__ import annotations

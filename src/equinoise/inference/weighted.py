@@ -84,7 +84,7 @@ def arm_means(
         Arms pulled, at least one round.
     rewards : float64[T]
     propensities : float64[T, K]
-        Probabilities of every arm, all positive, a row a round; rows sum to 1 within 1e-6.
+        Probabilities of every arm, all positive, a row per round; rows sum to 1 within 1e-6.
     initial : float
         m_t(a) before the arm's first pull.
 

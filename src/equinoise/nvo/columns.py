@@ -156,7 +156,7 @@ def _explained(file: Path, mark: str) -> Iterator[None]:
     except EmptyDataError:
         raise ValueError(f"{wanted}, which is empty") from None
     except UnicodeError:
-        raise ValueError(f"{wanted}, which is in another encoding: save it anew as UTF-8") from None
+        raise ValueError(f"{wanted}, which is in another encoding: save it as UTF-8") from None
     except (ParserError, ParserWarning) as error:
         raise ValueError(f"{wanted}, {_uneven(str(error), mark)}") from None
 

@@ -1,7 +1,7 @@
 """What a profile is worth, straight from the definition: who is private, and what is left of the data.
 
 No search calls this, and it calls nothing that a search does. Searches have an evaluation of their own
-(:mod:`equinoise.nvo.kernels.evaluation`), which asks for limits of M/S in place of an epsilon, keeps S up to
+(:mod:`equinoise.nvo.kernels.evaluation`), which asks for limits of M/S instead of an epsilon, keeps S up to
 date from move to move, and is a hundred times faster. Whatever a search returns is judged here, in
 other code and from another formula, so that a mistake in one of them shows and certifies nothing.
 """
@@ -46,6 +46,14 @@ class Evaluation:
         Epsilon of one more record of type (k, v); 0 where there is none yet.
     satisfied : bool[K, V]
         Types that are there and have what the game asks for.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([150, 160, 160, 170], n_bins=5, bounds=(150, 170))
+    >>> found = NoiseGame(histogram, epsilon=1.0).laplace("amplified").evaluation
+    >>> found.n_satisfied, found.realised_epsilon <= 1.0
+    (4, True)
     """
 
     n_satisfied: int

@@ -90,7 +90,7 @@ class Profile:
 
     @property
     def realised_epsilon(self) -> float:
-        """The largest epsilon of any record, for its removal; infinite when one could be told for sure."""
+        """The largest epsilon of any record, for its removal; infinite when one could be revealed."""
         return self.evaluation.realised_epsilon
 
     @property
@@ -158,7 +158,7 @@ class Profile:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per bin: bin, midpoint (the data's units), histogram, released, mean_scale.
 
-        With two columns there are first and second in place of midpoint.
+        With two columns there are first and second instead of midpoint.
         """
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The one way to show a result: a question, its answer, tables, figures, and ours beside the published."""
+"""The one way to show a result: a question, its answer, tables, figures, and ours next to the published."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Claim(NamedTuple):
 
 
 def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
-    """Put published figures beside ours, with their ratio and why they differ.
+    """Put published figures next to ours, with their ratio and why they differ.
 
     Returns
     -------

@@ -32,7 +32,7 @@ def page(
     """Return a self-contained HTML page in UTF-8: the same arguments give the same bytes.
 
     After the paragraphs of the introduction stand the exhibits in their order, those of one section together
-    under its heading, and then how it was made. Links lead to their files, beside the page.
+    under its heading, and then how it was made. Links lead to their files, next to the page.
 
     Raises
     ------

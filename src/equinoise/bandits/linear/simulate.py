@@ -191,7 +191,7 @@ def simulate(
     every node has Laplace noise of scale L s1/epsilon on each coordinate: all that is played after is
     epsilon-private [2]_. The index adds ||V^-1 x||_1 w, where w bounds the noise of a coordinate at
     probability delta/d. Arms never played come first: only with the first pull is there noise to allow for,
-    and an arm that has such a width would be played for ever before the others.
+    and an arm that has such a width would always be preferred.
 
     Gaussian rewards are unbounded and hence clipped first, each by itself. What is promised of the private
     estimates, their width included, is promised for the clipped rewards; those have means that are not

@@ -138,7 +138,7 @@ class Bandit:
 
         Arms never selected come first, in order. After that the policy decides, on the rewards that have been
         told: a selection whose reward is still to come counts as a round, not as a pull. So n arms at once,
-        or many without an answer, mostly are the same arm, once every arm has a reward.
+        or many without an answer, usually return one arm, once every arm has a reward.
 
         Parameters
         ----------

@@ -64,7 +64,7 @@ class UCB(_OpenBandit):
     bounds : tuple of float or None
         Smallest and largest reward; the policy sees them as 0 and 1. None takes any finite reward as it is.
     ties : {"first", "random"}
-        Which of several best arms: the first, or one drawn.
+        How ties are broken: the first of the best arms, or one drawn.
     seed : int, optional
         Of the drawn ties; None takes randomness from the operating system.
 
@@ -116,7 +116,7 @@ class PrivateUCB(PrivateBandit):
 
     A reward goes into one arm's counter, so every counter has the whole epsilon. See :class:`PrivateBandit`
     for what is private and what is not, and for `n_arms`, `epsilon`, `noise`, `seed`, `bounds`, `ties`. Arms
-    added on the way get counters of their own and cost no privacy.
+    added on the way get their own counters and cost no privacy.
 
     Parameters
     ----------

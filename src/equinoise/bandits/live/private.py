@@ -57,7 +57,7 @@ class PrivateBandit(Bandit):
     bounds : tuple of float
         Smallest and largest reward; others are refused.
     ties : {"first", "random"}, optional
-        Which of several best arms: the first, or one drawn. By default as the policy has it in simulations.
+        How ties are broken: the first of the best arms, or one drawn. By default as in simulations.
     **options
         Of the policy, as :data:`equinoise.bandits.POLICIES` has them.
 

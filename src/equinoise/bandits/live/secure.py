@@ -1,4 +1,4 @@
-"""How a reward reaches a policy: as it is, with drawn noise beside it, or as a securely noised sum alone.
+"""How a reward reaches a policy: as it is, with drawn noise next to it, or as a securely noised sum alone.
 
 In the secure forms the kernels never see a reward. They are told a reward of 0 and, in the place of noise,
 what OpenDP made of exact sums on a grid: the private sum of a counter, or of a full batch. Whatever a policy

@@ -29,7 +29,7 @@ _ONCE = (
 )
 _INDEX: dict[str, Any] = {"module": "ucb", "tabulated": True}
 _PRIVATE: dict[str, Any] = {"module": "private_ucb", "tabulated": True, "needs_epsilon": True}
-_BATCH_NOISE = "Laplace(1/epsilon) once a batch"
+_BATCH_NOISE = "Laplace(1/epsilon) once per batch"
 
 _ALL = (
     Policy(
@@ -54,7 +54,7 @@ _ALL = (
         source="Mishra, Thakurta (2015); Tossou, Dimitrakakis (2016); Neel, Roth (2018)",
         proof="A reward enters one arm's counter, whose sums are epsilon-private all together (Chan, Shi, "
         "Song, 2011); choices are made of these sums and of the numbers of pulls, which are choices.",
-        noise="Laplace(L/epsilon) a node of the binary counter, L = floor(log2 T) + 1; hybrid likewise",
+        noise="Laplace(L/epsilon) per node of the binary counter, L = floor(log2 T) + 1; hybrid likewise",
         options=WIDTHS,
         live=Live(
             name="PrivateUCB", feed="counter", without_horizon={"width": "counter", "counter": "hybrid"}
@@ -82,7 +82,7 @@ _ALL = (
         module="dp_se",
         proof=_ONCE.format(batch="epoch of an arm"),
         needs_epsilon=True,
-        noise="Laplace(1/epsilon) once an epoch of an arm",
+        noise="Laplace(1/epsilon) once per epoch of an arm",
     ),
     Policy(
         name="adap-ucb",
@@ -92,7 +92,7 @@ _ALL = (
         module="adap_ucb",
         proof=_ONCE.format(batch="episode"),
         needs_epsilon=True,
-        noise="Laplace(1/epsilon) once an episode",
+        noise="Laplace(1/epsilon) once per episode",
     ),
     Policy(
         name="lazy-dp-ts",
@@ -102,7 +102,7 @@ _ALL = (
         module="lazy_dp_ts",
         proof=_ONCE.format(batch="buffer"),
         needs_epsilon=True,
-        noise="Laplace(1/epsilon) once a buffer",
+        noise="Laplace(1/epsilon) once per buffer",
         own_words="a posterior draw for each arm and round",
         live=Live(name="LazyDPTS", feed="batch"),
     ),

@@ -10,7 +10,7 @@ second term is sqrt(2 ln t / n), and 0 for greedy. Uniform play takes the arm wi
 arms in turn.
 
 Replicates go in lockstep: a round is a few passes over all lanes, with the arms in the outer loop and
-selections in place of branches, which a compiler turns into vector code.
+selections instead of branches, which a compiler turns into vector code.
 """
 
 from __future__ import annotations

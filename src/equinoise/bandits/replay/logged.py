@@ -64,7 +64,7 @@ class Replay(History):
         return len(self.rows)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a round: round (from 0), row (of the log), arm (its label), reward."""
+        """Return one row per round: round (from 0), row (of the log), arm (its label), reward."""
         import pandas as pd
 
         label = pd.Series(self.labels, dtype=object)[self.arms].infer_objects()
@@ -78,7 +78,7 @@ class Replay(History):
         )
 
     def summary(self) -> pd.DataFrame:
-        """Return one row an arm: arm (its label), pulls, mean, logged, logged_mean."""
+        """Return one row per arm: arm (its label), pulls, mean, logged, logged_mean."""
         import pandas as pd
 
         return pd.DataFrame(

@@ -137,7 +137,7 @@ def walk(plan: Plan, chance: Chance, visits: Visits, source: Source, trial: Any)
     """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
 
     The d-th move of the environment takes word d of the stream (key; 0, trial, replicate, CHANCE): the
-    address names no policy, so different learners meet the same luck.
+    address names no policy, so different learners face the same random draws.
     """
     s0, s1, s2, s3 = _stream(source, trial, CHANCE)
     i = 0

@@ -48,7 +48,7 @@ class Server:
     -----
     One thread at a time: callers that share a server hold a lock from the draw to the update.
 
-    A server never needs to be trusted: a report is private before it is sent, whatever the server does with
+    A server need not be trusted: a report is private before it is sent, whatever the server does with
     it. The policy, the strategies and anything else made of reports stay as private as these.
 
     References
@@ -144,7 +144,7 @@ class Server:
             raise ValueError(f"report must be for trial {self._trial}, got one for trial {report.trial}")
         n = self._draw()
         if len(report.values) != n:
-            raise ValueError(f"report must hold {n} values, one an action drawn, got {len(report.values)}")
+            raise ValueError(f"report must hold {n} values, one per action drawn, got {len(report.values)}")
         if not np.isfinite(report.values).all():
             raise ValueError(f"report must be finite, got {_checks.shown(report.values)}")
         self._visits.value[:n] = report.values

@@ -302,7 +302,7 @@ def _second(of: Mapping[str, Summary]) -> tuple[str, str, str]:
         f"With the arms of the paper's figures plain UCB has a bias of {plain.mean_absolute_bias:.4f} "
         f"(published 0.011), private UCB {private.mean_absolute_bias:.4f} (0.0015), at "
         f"{private.regret / plain.regret:.1f} times the regret.",
-        "Epsilon is 400, where Theorem 1 says nothing; what lowers the bias is the width, which "
+        "Epsilon is 400, where Theorem 1 is vacuous; what lowers the bias is the width, which "
         "explores more, and the regret rises with it.",
         "the paper's text has a gap of 0.05 between the arms and does not say where they begin, while its "
         "figures show arms from 0.6 to 1. With a gap of 0.1 the published figures come out.",

@@ -146,7 +146,7 @@ def gather(
     running: Running,
     **common: Any,
 ) -> dict[Key, Run]:
-    """Run every job, which are arguments of `simulate` beside the common ones, on the same random draws."""
+    """Run every job (arguments of `simulate` besides the common ones) on the same random draws."""
     same: dict[str, Any] = {**common, **running, "n_replicates": replicates}
     progress, watch = same.pop("progress", False), same.pop("watch", float)
     made: dict[Key, Run] = {}

@@ -113,7 +113,7 @@ def show(experiment: Experiment, made: Frontier) -> Exhibit:
         text=(
             f"Arms with means {', '.join(f'{mean:g}' for mean in made.means)}, {made.size}. In "
             f"{len(frame) - len(quiet)} of {len(frame)} cases the bias of all arms together is inconsistent "
-            "with zero at 5%. The column luck has the bias that the replicates would show by chance alone.",
+            "with zero at 5%. The column luck is the bias that chance alone would show.",
             "Why ours differs from what was published: the paper has no such figure. It shows bias alone, "
             "which a policy that learns nothing has least of.",
         ),

@@ -56,7 +56,7 @@ def experiment_3(
 
     Notes
     -----
-    The published program divides the estimate by V^-1[0, 0] in place of its root. An arm that n contexts in
+    The published program divides the estimate by V^-1[0, 0] instead of its root. An arm that n contexts in
     five dimensions were played on has V^-1[0, 0] of about 5/n: with a hundred of them the statistic is 4.5
     times too large, and about two thirds of all true nulls are rejected, whatever the policy.
 

@@ -104,6 +104,14 @@ def walk(
     Notes
     -----
     Where the source gives fractions everything is exact until the last rounding.
+
+    Examples
+    --------
+    >>> from equinoise.games.efg import parse_efg
+    >>> moves = 'p "" 1 1 "" { "heads" "tails" } 0 t "" 1 "" { 1 } t "" 2 "" { 0 }'
+    >>> tree, environment = walk(parse_efg('EFG 2 R "coin" { "a" } ' + moves))
+    >>> environment.action_loss
+    array([0., 1.])
     """
     if not all(hasattr(source, name) for name in _QUESTIONS):
         raise TypeError(f"source must be a game with {', '.join(_QUESTIONS)}, got {_checks.shown(source)}")

@@ -1,4 +1,4 @@
-"""Linear programs for the relaxation: tangents in place of -ln, and rows only where they were needed."""
+"""Linear programs for the relaxation: tangents instead of -ln, and rows only where they were needed."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
     returned is a bound on 0, and a positive value proves that the node has no certified profile (Farkas).
 
     Let c be certified and in the node. With slopes g, ``ln S <= g S - 1 - ln g``. Every row is at most 0, so
-    it may be added with its weight y, and
+    it may be added with its weight y, and ::
 
         KL >= sum_x q (ln(q n g) + 1) - sum_kv c[k, v] r[k, v],
         r[k, v] = sum_x M[k, v, x] (q g + sum of y sign limit over the rows at x)[x]

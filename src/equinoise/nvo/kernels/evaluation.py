@@ -92,7 +92,7 @@ def _limits(game: Game, work: Floats) -> None:
         mass, top, rest = work[0, x], work[1, x], work[2, x]
         plain = game.high * mass / MARGIN
         if game.odds < _PLAIN:
-            alone = rest == 0.0 and top > 0.0  # so it is told for sure, though odds times top may be 0 too
+            alone = rest == 0.0 and top > 0.0  # so it is revealed, though odds times top may be 0 too
             holds = game.odds * top * MARGIN <= rest and not alone
             plain = top if holds else min(plain, top * _BELOW)
         work[1, x] = plain

@@ -33,6 +33,10 @@ class Budget:
         Of this profile's rows; None where none was found.
     tried : tuple of (float, bool, float)
         Each epsilon of a row that was tried, whether its profile was certified, and its composed epsilon.
+
+    Examples
+    --------
+    See :func:`epsilon_for_total`.
     """
 
     total: float

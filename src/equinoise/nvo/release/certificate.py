@@ -22,6 +22,7 @@ __all__ = ["certificate", "limits", "promise"]
 
 NOT_PRIVATE = "seeded: not private"
 SYSTEM = "operating system"
+_PER_CENT = 0.5  # below, a factor of e^epsilon is said as a percentage
 _EXP_MAX = 700.0  # beyond, e^epsilon is no number
 
 
@@ -122,35 +123,46 @@ def promise(profile: Profile) -> str:
         return (
             f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g} and delta "
             f"{delta:g} (the worst record reaches delta {profile.realised_delta:.3g}). A record is a row of "
-            "the file: somebody with several rows has less."
+            "the file: someone with several rows is less protected."
         )
-    factor = f" = {math.exp(epsilon):.3g}" if epsilon < _EXP_MAX else ""
+    change = f"a factor of at most e^{epsilon:.4g}"
+    if epsilon < _EXP_MAX:
+        change += f" = {math.exp(epsilon):.3g}"
+    if epsilon < _PER_CENT:
+        change = f"at most {_rounded_up(100.0 * math.expm1(epsilon)):g}%"
     return (
-        f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g}: without it, no value "
-        f"would come out more than e^{epsilon:.4g}{factor} times as often or as rarely (the worst record "
-        f"reaches epsilon {profile.realised_epsilon:.3g}). A record is a row of the file: somebody with "
-        "several rows has less."
+        f"Each of the {n:,} records is hidden in a drawn row to epsilon {epsilon:.4g}: removing any one of "
+        f"them changes the probability of each value by {change} (the worst record reaches epsilon "
+        f"{profile.realised_epsilon:.3g}). A record is a row of the file: someone with several rows is less "
+        "protected."
     )
+
+
+def _rounded_up(value: float) -> float:
+    """Return a positive value to two digits, not below it."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / unit) * unit
 
 
 def limits(profile: Profile, total: Composition) -> list[str]:
     """Return the four limits of the guarantee, each in words that need no mathematics."""
     frozen = (
-        "It holds for this data set only, with the noise scales as they are now, fixed and secret. Solved "
-        "anew without one record, other scales come out and can betray it: in a trial with an outlier the "
+        "It holds for this data set only, with the noise scales as they are now, fixed and secret. "
+        "Re-running without someone changes the scales and may reveal them: in a trial with an outlier the "
         "factor was e^4.3 where epsilon was 1. Keep the scales to yourself, and do not release this column "
         "again after records have come or gone."
     )
-    typical = "" if total.median is None else f", at most {total.median:.3g} for half of the records"
+    typical = "" if total.median is None else f" (median record: {total.median:.3g})"
+    rest = np.format_float_positional(total.delta)
     draws = (
         f"Epsilon {profile.game.epsilon:.4g} is for one row. All {total.draws:,} rows together come to "
-        f"epsilon {total.epsilon:.3g} for the worst record{typical}, but for a chance of {total.delta:g}. "
+        f"epsilon {total.epsilon:.3g} for the worst record{typical}, except with probability {rest}. "
         "Every further row that is drawn adds to that."
     )
     relations = (
-        "Taking a record away and adding one are different questions. For a record that is there, one row "
-        f"tells at most epsilon {profile.realised_epsilon:.3g}, all rows {total.removal:.3g}; for one more "
-        f"like it, {profile.realised_epsilon_addition:.3g} and {total.addition:.3g}. For somebody whose "
+        "Removing and adding a record are different guarantees. For a record that is there, one row "
+        f"reveals at most epsilon {profile.realised_epsilon:.3g}, all rows {total.removal:.3g}; for one more "
+        f"like it, {profile.realised_epsilon_addition:.3g} and {total.addition:.3g}. For someone whose "
         "value nobody here has, nothing is promised."
     )
     return [frozen, _bounds(profile), draws, relations]

@@ -51,6 +51,10 @@ class Composition:
         are too many types of records to look at all.
     method : {"privacy loss distribution", "Rényi divergence"}
         How the worst was found. Both are upper bounds; the first is nearly exact.
+
+    Examples
+    --------
+    See :func:`compose`.
     """
 
     draws: int

@@ -103,6 +103,10 @@ class Found:
         Whether these are all of them.
     kl : float
         KL(q || S/n) in nats.
+
+    Examples
+    --------
+    See :func:`equinoise.nvo.search.exhaustive`.
     """
 
     counts: Ints

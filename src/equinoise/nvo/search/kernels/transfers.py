@@ -18,7 +18,7 @@ from equinoise.nvo.kernels.evaluation import MARGIN, Game, evaluate
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_SOMETHING = 5e-324  # the least positive number: who is alone somewhere is told for sure
+_SOMETHING = 5e-324  # the least positive number: who is alone somewhere is revealed outright
 _ROUNDING = 1e-11  # of the largest mass since the last fresh sum: more than differences may have lost
 _FRESH = 1e-4  # a mass below this part of that largest one is added up anew
 _ACCEPTED = 512  # transfers between two fresh sums, at most
