@@ -6,8 +6,7 @@ import numpy as np
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.search import dynamics
-from equinoise.nvo.search.kernels import response
-from equinoise.nvo.search.kernels import response_state as _state
+from equinoise.nvo.search.kernels import response, response_state as _state
 
 SCALES = [0.711, 0.474, 0.237, 0.078, 0.047, 0.0002]
 _MASK = 2**64 - 1

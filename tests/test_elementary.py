@@ -9,8 +9,7 @@ import mpmath
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from equinoise import _elementary
 

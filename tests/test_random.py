@@ -17,8 +17,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 from tests import naive
 

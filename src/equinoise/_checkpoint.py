@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks, _files
+from equinoise._typing import Array
 from equinoise._version import __version__
 
 __all__ = ["Blocks", "fingerprint", "kept_as"]
@@ -30,7 +30,7 @@ __all__ = ["Blocks", "fingerprint", "kept_as"]
 _KIND = "equinoise replicates, version 1"
 _NAME = re.compile(r"replicates-(\d+)-(\d+)\.npz")
 
-Arrays = tuple[NDArray[Any], ...] | dict[str, NDArray[Any]]
+Arrays = tuple[Array, ...] | dict[str, Array]
 Part = TypeVar("Part", bound=Callable[..., Any])
 
 

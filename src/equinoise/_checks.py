@@ -11,10 +11,11 @@ import math
 import numbers
 import operator
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike
+
+from equinoise._typing import Array, ArrayLike, Flags
 
 __all__ = ["array", "choice", "epsilon", "flag", "integer", "number", "shown"]
 
@@ -111,7 +112,7 @@ def array(
     *,
     low: float | None = None,
     high: float | None = None,
-) -> NDArray[Any]:
+) -> Array:
     """Return `value` as a C-contiguous array of `dtype` and `shape`, every entry finite and within range.
 
     None in `shape` leaves that length free, and None for `shape` everything. Integers are taken from
@@ -145,13 +146,13 @@ def array(
     return result
 
 
-def _fits(given: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+def _fits(given: Array, shape: tuple[int | None, ...]) -> bool:
     return given.ndim == len(shape) and all(
         want is None or want == have for want, have in zip(shape, given.shape, strict=True)
     )
 
 
-def _first(given: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+def _first(given: Array, wrong: Flags) -> str:
     if given.ndim == 0:
         return str(given)
     where = tuple(int(i) for i in np.argwhere(wrong)[0])

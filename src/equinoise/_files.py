@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from equinoise._typing import Array
+
 if TYPE_CHECKING:  # NumPy is imported where it is used: the command must start without it
-    from numpy.typing import NDArray
+    pass
 
 __all__ = ["load_arrays", "replacing", "save_arrays", "writable_folder", "write_all", "write_json"]
 
@@ -95,7 +97,7 @@ def writable_folder(name: str, path: str | os.PathLike[str]) -> Path:
 def save_arrays(
     path: str | os.PathLike[str],
     kind: str,
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, Array],
     meta: Mapping[str, Any],
     mode: int | None = None,
 ) -> None:
@@ -112,7 +114,7 @@ def save_arrays(
         np.savez(file, allow_pickle=False, **everything)
 
 
-def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dict[str, Any]]:
     """Read what :func:`save_arrays` wrote: (arrays, meta), the arrays read-only.
 
     ValueError where the file is cut short, damaged, or holds something else than `kind`; OSError where there

@@ -20,9 +20,7 @@ from typing import Any, TypeVar, cast, overload
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching
-from numba.core import config as _config
-from numba.core import event as _event
+from numba.core import caching, config as _config, event as _event
 from numba.core.dispatcher import Dispatcher
 from numba.misc.appdirs import AppDirs
 

@@ -19,12 +19,12 @@ import secrets
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._elementary import log
 from equinoise._intrinsics import bits_float, high_product
 from equinoise._jit import njit
+from equinoise._typing import Floats, Words
 
 __all__ = [
     "CHANCE",
@@ -102,7 +102,7 @@ _TAIL_BELOW = (
 )  # fmt: skip
 
 
-def stream_key(seed: int | None) -> NDArray[np.uint64]:
+def stream_key(seed: int | None) -> Words:
     """Return the key uint64[2] of a seed; None takes 128 bits from the operating system."""
     entropy = secrets.randbits(128) if seed is None else _checks.integer("seed", seed, 0)
     return np.asarray(np.random.SeedSequence(entropy).generate_state(2, np.uint64), dtype=np.uint64)
@@ -142,9 +142,7 @@ def next_word(s0: Any, s1: Any, s2: Any, s3: Any) -> Any:
 
 
 @njit
-def start_streams(
-    key: NDArray[np.uint64], entity: int, first: int, purpose: Any, states: NDArray[np.uint64]
-) -> None:
+def start_streams(key: Words, entity: int, first: int, purpose: Any, states: Words) -> None:
     """Set states uint64[4, W] to the Philox blocks (key; 0, entity, first + lane, purpose)."""
     for lane in range(states.shape[1]):
         words = philox(key[0], key[1], np.uint64(0), np.uint64(entity), np.uint64(first + lane), purpose)
@@ -152,7 +150,7 @@ def start_streams(
 
 
 @njit
-def fill_words(states: NDArray[np.uint64], n: int, words: NDArray[np.uint64]) -> None:
+def fill_words(states: Words, n: int, words: Words) -> None:
     """Write the next n words of each lane's stream, states uint64[4, W], into words uint64[n.., W]."""
     for i in range(0, n - 3, 4):  # by fours, since states are read and written once for all of them
         for lane in range(states.shape[1]):
@@ -231,9 +229,7 @@ def _ratio(r: float, a: Any, b: Any) -> float:
 
 
 @njit
-def fill_laplace(
-    key: NDArray[np.uint64], draw: int, purpose: Any, scale: float, out: NDArray[np.float64]
-) -> None:
+def fill_laplace(key: Words, draw: int, purpose: Any, scale: float, out: Floats) -> None:
     """Fill out float64[n] with Laplace(scale) draws of the stream (key uint64[2]; draw, 0, 0, purpose)."""
     zero = np.uint64(0)
     s0, s1, s2, s3 = philox(key[0], key[1], np.uint64(draw), zero, zero, purpose)

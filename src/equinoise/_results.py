@@ -8,16 +8,13 @@ import os
 import platform
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 import equinoise
 from equinoise import _checks
-
-if TYPE_CHECKING:
-    import pandas as pd
+from equinoise._typing import Array, ArrayLike, DataFrame, Floats, Ints
 
 __all__ = [
     "Z95",
@@ -40,13 +37,13 @@ class Estimate(NamedTuple):
     With a single replicate all but the mean are NaN: nothing is known about the spread.
     """
 
-    mean: NDArray[np.float64]
-    stderr: NDArray[np.float64]
-    ci_low: NDArray[np.float64]
-    ci_high: NDArray[np.float64]
+    mean: Floats
+    stderr: Floats
+    ci_low: Floats
+    ci_high: Floats
 
 
-def checkpoints(horizon: int, n_checkpoints: object) -> NDArray[np.int64]:
+def checkpoints(horizon: int, n_checkpoints: object) -> Ints:
     """Return evenly spaced counts up to the horizon, int64[n_checkpoints], or all where it is shorter.
 
     Examples
@@ -93,8 +90,8 @@ def summarise(values: ArrayLike) -> Estimate:
 
 
 def long_frame(
-    index: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]], *, replicate: bool = True
-) -> pd.DataFrame:
+    index: Mapping[str, Array], values: Mapping[str, Array], *, replicate: bool = True
+) -> DataFrame:
     """Return one row for each replicate and entry of the index, a replicate's rows together.
 
     `index` has columns [C] that are the same for every replicate, such as the trial of a checkpoint, `values`
@@ -103,7 +100,7 @@ def long_frame(
     import pandas as pd
 
     n_replicates, length = next(iter(values.values())).shape
-    columns: dict[str, NDArray[Any]] = {}
+    columns: dict[str, Array] = {}
     if replicate:
         columns["replicate"] = np.repeat(np.arange(n_replicates), length)
     columns |= {name: np.tile(column, n_replicates) for name, column in index.items()}
@@ -111,7 +108,7 @@ def long_frame(
     return pd.DataFrame(columns)
 
 
-def summary_frame(index: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+def summary_frame(index: Mapping[str, Array], values: Mapping[str, Array]) -> DataFrame:
     """Return mean, standard error and 95% interval over replicates, one row for each value and index entry.
 
     Columns are ``quantity`` (the name of the value), those of the index [C], ``mean``, ``stderr``, ``ci_low``

@@ -20,14 +20,14 @@ from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecu
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._checkpoint import Blocks
+from equinoise._typing import Array
 
 __all__ = ["run", "tick"]
 
-Arrays = TypeVar("Arrays", tuple[NDArray[Any], ...], dict[str, NDArray[Any]])
+Arrays = TypeVar("Arrays", tuple[Array, ...], dict[str, Array])
 
 _LARGEST_BLOCK = 1024  # results of a block are copied as a whole
 _BLOCKS_A_WORKER = 4  # more would cost calls, fewer would leave workers idle at the end
@@ -237,7 +237,7 @@ class _Joined:
 
     def __init__(self, n_replicates: int) -> None:
         self.n_replicates = n_replicates
-        self.arrays: tuple[NDArray[Any], ...] | dict[str, NDArray[Any]] | None = None
+        self.arrays: tuple[Array, ...] | dict[str, Array] | None = None
 
     def put(self, start: int, stop: int, block: Any) -> None:
         """Copy a block's arrays to their replicates, or refuse arrays that are not like the others'."""
@@ -263,7 +263,7 @@ class _Joined:
                 joined[key][start:stop] = array
 
 
-def _items(arrays: tuple[NDArray[Any], ...] | dict[str, NDArray[Any]]) -> dict[Any, NDArray[Any]]:
+def _items(arrays: tuple[Array, ...] | dict[str, Array]) -> dict[Any, Array]:
     return arrays if isinstance(arrays, dict) else dict(enumerate(arrays))
 
 

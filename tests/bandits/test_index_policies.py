@@ -16,8 +16,7 @@ import pytest
 from tests import naive, naive_bandits
 
 from equinoise._random import stream_key
-from equinoise.bandits import POLICIES
-from equinoise.bandits import rewards as tapes
+from equinoise.bandits import POLICIES, rewards as tapes
 from equinoise.bandits.policies import widths
 from equinoise.bandits.policies.ucb import confidence_at, confidence_table
 

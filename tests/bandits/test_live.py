@@ -11,13 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests import naive_bandits
 
 from equinoise import bandits
-from equinoise.bandits import POLICIES, simulate
-from equinoise.bandits import rewards as tapes
+from equinoise.bandits import POLICIES, rewards as tapes, simulate
 from equinoise.bandits.entry import Live
 from equinoise.bandits.live import PrivateBandit, classes
 from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket

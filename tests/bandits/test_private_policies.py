@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 from tests import naive_bandits
 

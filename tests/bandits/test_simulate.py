@@ -18,8 +18,7 @@ import pytest
 from tests import naive_bandits
 
 from equinoise import bandits, replicates
-from equinoise.bandits import POLICIES, BanditRun, simulate
-from equinoise.bandits import result as runs
+from equinoise.bandits import POLICIES, BanditRun, result as runs, simulate
 from equinoise.bandits.policies.registry import groups
 
 COMPILED = not numba.config.DISABLE_JIT

@@ -13,8 +13,7 @@ from tests import naive
 
 from equinoise.efb import Report, Server, Tuning, User, play, simulate, state, tune
 from equinoise.efb.baselines import first_policy
-from equinoise.efb.kernels import trial as _kernels
-from equinoise.efb.kernels import weights as _weights
+from equinoise.efb.kernels import trial as _kernels, weights as _weights
 from equinoise.games import GameTree, bandit, from_nested
 
 COMPILED = not numba.config.DISABLE_JIT

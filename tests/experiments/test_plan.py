@@ -16,8 +16,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from equinoise.experiments import plan as reproduce
-from equinoise.experiments import steps as reproduce_steps
+from equinoise.experiments import plan as reproduce, steps as reproduce_steps
 from equinoise.experiments.efb import exhibits as reproduce_efb
 from equinoise.experiments.steps import Settings, Step, spread
 from equinoise.report import figures

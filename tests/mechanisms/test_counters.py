@@ -10,8 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from equinoise._random import NOISE, fill_laplace, stream_key
 from equinoise.mechanisms import BinaryCounter, HybridCounter, VectorCounter, counter_base, kernels

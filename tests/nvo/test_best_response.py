@@ -9,13 +9,11 @@ import numba
 import numpy as np
 import pytest
 from tests import naive_nvo as naive
-from tests.real_columns import COLUMNS
-from tests.real_columns import column as real_column
+from tests.real_columns import COLUMNS, column as real_column
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.search import dynamics
-from equinoise.nvo.search.kernels import response
-from equinoise.nvo.search.kernels import response_state as _state
+from equinoise.nvo.search.kernels import response, response_state as _state
 
 COMPILED = not numba.config.DISABLE_JIT
 

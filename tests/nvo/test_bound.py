@@ -8,10 +8,8 @@ import math
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests import naive_profiles as naive
-from tests import real_columns
+from hypothesis import given, settings, strategies as st
+from tests import naive_profiles as naive, real_columns
 
 from equinoise.nvo.bound import cuts
 from equinoise.nvo.bound.lower import lower_bound

@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from tests import naive_nvo as naive
-from tests import real_columns
+from tests import naive_nvo as naive, real_columns
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.scales import sufficient_scale

@@ -7,8 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.gaussian import GaussianGame, GaussianNoise, deltas

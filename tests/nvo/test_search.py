@@ -9,18 +9,14 @@ from fractions import Fraction
 import numba
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from tests import naive_profiles as naive
-from tests import real_columns
+from hypothesis import example, given, settings, strategies as st
+from tests import naive_profiles as naive, real_columns
 
 from equinoise._random import stream_key
 from equinoise.nvo.bound.lower import lower_bound
 from equinoise.nvo.kernels import evaluation
 from equinoise.nvo.search import Found, anneal, enumeration, exhaustive, genetic, local
-from equinoise.nvo.search.kernels import anneal as _anneal_kernels
-from equinoise.nvo.search.kernels import enumeration as kernels
-from equinoise.nvo.search.kernels import transfers
+from equinoise.nvo.search.kernels import anneal as _anneal_kernels, enumeration as kernels, transfers
 from equinoise.nvo.search.table import Table, ratio_limits
 
 COMPILED = not numba.config.DISABLE_JIT

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from equinoise import _checks
 from equinoise._options import Option, checked
+from equinoise._typing import Words
 
 __all__ = ["COUNTER", "LARGEST", "MAX_HORIZON", "WIDTHS", "Entry", "Live", "Policy", "check_bounds"]
 
@@ -186,7 +184,7 @@ class Policy(Entry):
         options: Mapping[str, Any] | None = None,
         *,
         tables: Any = None,
-        key: NDArray[np.uint64] | None = None,
+        key: Words | None = None,
         first: int = 0,
     ) -> Any:
         """Return the state before the first round of the replicates first..first + lanes - 1.

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks, _results
+from equinoise._typing import Axes, DataFrame, Floats, Ints
 from equinoise.bandits.policies.registry import POLICIES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["BanditRun", "History"]
 
@@ -54,12 +50,12 @@ class BanditRun:
     seed : int or None
     """
 
-    reward_sum: NDArray[np.float64]
-    pulls: NDArray[np.int64]
-    trials: NDArray[np.int64]
-    regret: NDArray[np.float64]
+    reward_sum: Floats
+    pulls: Ints
+    trials: Ints
+    regret: Floats
     policy: str
-    true_means: NDArray[np.float64]
+    true_means: Floats
     epsilon: float | None
     reward: str
     sigma: float | None
@@ -68,13 +64,13 @@ class BanditRun:
     seed: int | None
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """The arms' sample means float64[R, K], what an analyst would report; NaN for an arm never pulled."""
         shape = self.pulls.shape
-        none: NDArray[np.float64] = np.full(shape, np.nan)
+        none: Floats = np.full(shape, np.nan)
         return np.divide(self.reward_sum, self.pulls, out=none, where=self.pulls > 0)
 
-    def bias(self, interval: str = "normal") -> pd.DataFrame:
+    def bias(self, interval: str = "normal") -> DataFrame:
         """Return the bias of each arm's sample mean, averaged over replicates, with 95% intervals.
 
         Parameters
@@ -110,7 +106,7 @@ class BanditRun:
             }
         )
 
-    def _errors(self, n: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _errors(self, n: Ints) -> tuple[Floats, Floats]:
         """Return mean and standard error, float64[K], of means less true means over n replicates each."""
         error = np.where(self.pulls > 0, self.means - self.true_means, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -120,7 +116,7 @@ class BanditRun:
         return bias, np.where(n > 1, stderr, np.nan)
 
     @property
-    def _arm_means(self) -> NDArray[np.float64]:
+    def _arm_means(self) -> Floats:
         """True means float64[K], averaged over replicates where each has its own."""
         return self.true_means if self.true_means.ndim == 1 else self.true_means.mean(axis=0)
 
@@ -130,7 +126,7 @@ class BanditRun:
         return float(np.abs(self._errors(np.count_nonzero(self.pulls, axis=0))[0]).mean())
 
     @property
-    def bias_bound(self) -> NDArray[np.float64] | None:
+    def bias_bound(self) -> Floats | None:
         """What no arm's absolute bias can exceed, float64[K]: min((e^epsilon - 1) mean, 1).
 
         Proven for every epsilon-private policy with rewards in [0, 1] (Neel and Roth, 2018, theorem 1); it
@@ -142,16 +138,16 @@ class BanditRun:
         factor = math.expm1(min(self.epsilon, 700.0))
         return np.minimum(factor * self._arm_means, 1.0)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and arm: replicate, arm, pulls, reward_sum, mean."""
         values = {"pulls": self.pulls, "reward_sum": self.reward_sum, "mean": self.means}
         return _results.long_frame({"arm": np.arange(self.pulls.shape[1])}, values)
 
-    def regret_frame(self) -> pd.DataFrame:
+    def regret_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and checkpoint: replicate, trials, regret."""
         return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
         return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
 
@@ -196,14 +192,14 @@ class History:
     2      2    0     0.0
     """
 
-    arms: NDArray[np.int64]
-    rewards: NDArray[np.float64]
-    pulls: NDArray[np.int64]
-    means: NDArray[np.float64]
+    arms: Ints
+    rewards: Floats
+    pulls: Ints
+    means: Floats
     policy: str
     epsilon: float | None
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row per round: round (from 0), arm, reward."""
         import pandas as pd
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._elementary import log
 from equinoise._intrinsics import bits_float, float_bits
@@ -28,6 +27,7 @@ from equinoise._random import (
     start_streams,
     uniform,
 )
+from equinoise._typing import Floats, Ints, Words
 
 __all__ = [
     "BERNOULLI",
@@ -45,8 +45,6 @@ __all__ = [
     "reward_of",
 ]
 
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 
 BERNOULLI = 0
 GAUSSIAN = 1
@@ -85,7 +83,7 @@ class Run(NamedTuple):
     tape: Tape
     streams: Words
     sigma: float
-    marks: NDArray[np.int64]
+    marks: Ints
     gap: Floats
     regret: Floats
     random_ties: bool
@@ -219,7 +217,7 @@ def advance_rounds(
 
 
 @njit
-def _mark(pulls: NDArray[np.int64], gap: Floats, regret: Floats) -> None:
+def _mark(pulls: Ints, gap: Floats, regret: Floats) -> None:
     """Set regret float64[W] to the sum over arms of gap float64[K, W] times pulls int64[K, W]."""
     for lane in range(regret.size):
         regret[lane] = 0.0

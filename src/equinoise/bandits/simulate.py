@@ -9,10 +9,10 @@ from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
+from equinoise._typing import Array, ArrayLike, Floats, Ints, Words
 from equinoise.bandits.entry import MAX_HORIZON
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.result import BanditRun
@@ -31,7 +31,7 @@ class _Task(NamedTuple):
     """All that a block of replicates needs, picklable."""
 
     policy: str
-    true_means: NDArray[np.float64]  # [K], or [R, K]
+    true_means: Floats  # [K], or [R, K]
     horizon: int
     epsilon: float
     options: dict[str, Any]
@@ -39,8 +39,8 @@ class _Task(NamedTuple):
     kind: int
     sigma: float
     random_ties: bool
-    checkpoints: NDArray[np.int64]
-    key: NDArray[np.uint64]
+    checkpoints: Ints
+    key: Words
 
     def _identity(self) -> tuple[Any, ...]:
         """Return what results depend on: tables only save time, and only where there are many replicates."""
@@ -190,7 +190,7 @@ def simulate(
 # ----------------------------------------------------------------------------------------------------------
 
 
-def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> NDArray[np.float64]:
+def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> Floats:
     low, high = (0.0, 1.0) if reward == "bernoulli" else (-_LARGEST_MEAN, _LARGEST_MEAN)
     given = _checks.array("means", means, np.float64, None, low=low, high=high)
     if given.ndim not in (1, 2) or given.shape[-1] == 0:
@@ -210,7 +210,7 @@ def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> NDArray[np.
 
 
 @kept_as("equinoise.bandits.simulate._run_block")
-def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
+def _run_block(task: _Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1; this is what executors are given."""
     n, n_arms = stop - start, task.true_means.shape[-1]
     results = {
@@ -225,7 +225,7 @@ def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
     return results
 
 
-def _run_lanes(task: _Task, first: int, end: int, results: Mapping[str, NDArray[Any]]) -> None:
+def _run_lanes(task: _Task, first: int, end: int, results: Mapping[str, Array]) -> None:
     """Run the replicates first..end-1 side by side, and write their rows of the results."""
     from equinoise.bandits import rewards
 
@@ -257,7 +257,7 @@ def _run_lanes(task: _Task, first: int, end: int, results: Mapping[str, NDArray[
     results["regret"][:] = run.regret.T[:n]
 
 
-def _lane_means(true_means: NDArray[np.float64], first: int, end: int, lanes: int) -> NDArray[np.float64]:
+def _lane_means(true_means: Floats, first: int, end: int, lanes: int) -> Floats:
     """Return the arms' means of the lanes, float64[K, W]; spare lanes take the last replicate's."""
     if true_means.ndim == 1:
         return np.repeat(true_means[:, None], lanes, axis=1)

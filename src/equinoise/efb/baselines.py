@@ -9,10 +9,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._checkpoint import kept_as
 from equinoise._options import Option, Row
+from equinoise._typing import Flags, Floats
 from equinoise.efb.kernels import setup
 from equinoise.efb.tuning import RULES, Tuning, noise_scale, tuned
 from equinoise.games import Environment, GameTree, Schedule
@@ -26,12 +26,12 @@ _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) th
 class Learner(NamedTuple):
     """Start of a run: the first policy float64[A], the tuning, the noise scale b (0 for none)."""
 
-    first_policy: NDArray[np.float64]
+    first_policy: Floats
     tuning: Tuning
     scale: float
 
 
-def first_policy(tree: GameTree) -> NDArray[np.float64]:
+def first_policy(tree: GameTree) -> Floats:
     """Return pi_1(a | s) = N(a)/N(s), float64[A]: the uniform distribution over reduced strategies."""
     from equinoise.games import kernels
 
@@ -130,14 +130,14 @@ def make_learner(name: str, tree: GameTree, horizon: int, epsilon: float, tuning
     return LEARNERS[name].start(tree, horizon, epsilon, tuning)
 
 
-def strategies(tree: GameTree) -> NDArray[np.bool_]:
+def strategies(tree: GameTree) -> Flags:
     """List the reduced strategies of a small tree, bool[S, A]: whether strategy x picks action a."""
     if tree.log_n_strategies + math.log(tree.n_actions) > math.log(_LARGEST_INCIDENCE):
         raise ValueError(
             "learner 'flat-exp3' lists every reduced strategy, and tree has too many: "
             f"ln S = {tree.log_n_strategies:.1f}"
         )
-    below: list[NDArray[np.bool_]] = [np.empty((0, 0), dtype=np.bool_)] * tree.n_infosets
+    below: list[Flags] = [np.empty((0, 0), dtype=np.bool_)] * tree.n_infosets
     for s in range(tree.n_infosets - 1, -1, -1):
         options = []
         for a in range(tree.action_ptr[s], tree.action_ptr[s + 1]):
@@ -151,9 +151,7 @@ def strategies(tree: GameTree) -> NDArray[np.bool_]:
     return below[0]
 
 
-def flatten(
-    environment: Environment | Schedule, table: NDArray[np.bool_]
-) -> tuple[GameTree, Environment | Schedule]:
+def flatten(environment: Environment | Schedule, table: Flags) -> tuple[GameTree, Environment | Schedule]:
     """Make the game in which a whole reduced strategy, of `table` bool[S, A], is one action of one infoset.
 
     An action has a leaf for each loss that occurs, with the probability that it has in the game.
@@ -170,9 +168,7 @@ def flatten(
     return tree, flat[0]
 
 
-def _leaf_prob(
-    environment: Environment, table: NDArray[np.bool_], losses: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _leaf_prob(environment: Environment, table: Flags, losses: Floats) -> Floats:
     """Return the probability of each loss under each strategy, float64[S * losses]."""
     tree = environment.tree
     of_action = np.zeros((tree.n_actions, len(losses)))
@@ -185,9 +181,7 @@ def _leaf_prob(
     return np.ascontiguousarray(np.minimum(prob / prob.sum(axis=1, keepdims=True), 1.0)).reshape(-1)
 
 
-def behaviour_policy(
-    tree: GameTree, table: NDArray[np.bool_], mixture: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def behaviour_policy(tree: GameTree, table: Flags, mixture: Floats) -> Floats:
     """Turn distributions over strategies float64[R, S] into behaviour policies float64[R, A].
 
     A policy picks a in its infoset as often as the strategies that get there do; uniformly where none does.

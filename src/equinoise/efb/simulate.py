@@ -8,22 +8,17 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
+from equinoise._typing import Axes, DataFrame, Floats, Ints, Words
 from equinoise.efb import baselines, state
-from equinoise.efb.kernels import trial
-from equinoise.efb.kernels import weights as _weights
+from equinoise.efb.kernels import trial, weights as _weights
 from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_tuning
 from equinoise.games import Environment, GameTree, Policy, Schedule
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["EfbRun", "simulate"]
 
@@ -58,10 +53,10 @@ class EfbRun:
     ((4, 4), 'bound', 'dp-efb, ε = 4')
     """
 
-    trials: NDArray[np.int64]
-    regret: NDArray[np.float64]
-    loss: NDArray[np.float64]
-    policy: NDArray[np.float64]
+    trials: Ints
+    regret: Floats
+    loss: Floats
+    policy: Floats
     regret_bound: float
     tuning: Tuning
     learner: str
@@ -69,11 +64,11 @@ class EfbRun:
     seed: int | None
     tree: GameTree
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return a long frame: replicate, trials, regret, loss."""
         return _results.long_frame({"trials": self.trials}, {"regret": self.regret, "loss": self.loss})
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval of the regret at each checkpoint, and the bound."""
         frame = _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
         return frame.assign(bound=self.tuning.bound(self.trials))
@@ -106,7 +101,7 @@ class _Task(NamedTuple):
     chances: tuple[trial.Chance, ...]
     segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
     learner: baselines.Learner
-    key: NDArray[np.uint64]
+    key: Words
     n_checkpoints: int
 
 
@@ -219,8 +214,8 @@ def _task(
     tree: GameTree,
     environment: Environment | Schedule,
     learner: baselines.Learner,
-    checkpoints: NDArray[np.int64],
-    key: NDArray[np.uint64],
+    checkpoints: Ints,
+    key: Words,
 ) -> _Task:
     entries: Sequence[tuple[Environment, int]]
     entries = (
@@ -245,7 +240,7 @@ def _task(
 
 
 @kept_as("equinoise.efb.simulate._run_block")
-def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float64]]:
+def _run_block(task: _Task, start: int, stop: int) -> dict[str, Floats]:
     """Run the replicates start..stop-1, in pieces between which progress is told: what executors get."""
     plan, visits = state.sealed(task.plan), state.make_visits(task.tree)
     for chance in task.chances:
@@ -273,9 +268,7 @@ def _run_block(task: _Task, start: int, stop: int) -> dict[str, NDArray[np.float
     return {"expected": expected, "observed": observed, "policy": policy}
 
 
-def _best_fixed(
-    tree: GameTree, environment: Environment | Schedule, checkpoints: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _best_fixed(tree: GameTree, environment: Environment | Schedule, checkpoints: Ints) -> Floats:
     """Return the cumulative loss of the best fixed strategy at every checkpoint, float64[C]."""
     if isinstance(environment, Environment):
         return np.multiply(checkpoints, environment.best_response()[0])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equinoise.efb.kernels import setup, trial
-from equinoise.efb.kernels import weights as _weights
+from equinoise._typing import Floats, Words
+from equinoise.efb.kernels import setup, trial, weights as _weights
 from equinoise.efb.kernels.trial import Chance, Plan, Visits
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games import Environment, GameTree
@@ -18,12 +17,12 @@ _LINE = 64  # bytes of a cache line
 _PADDING = 3  # values that a kernel may read behind the last block
 
 
-def first_source(key: NDArray[np.uint64]) -> trial.Source:
+def first_source(key: Words) -> trial.Source:
     """Return what the streams of the protocol are drawn from: those of replicate 0."""
     return key[0], key[1], np.uint64(0)
 
 
-def make_plan(tree: GameTree, exploration: NDArray[np.float64]) -> Plan:
+def make_plan(tree: GameTree, exploration: Floats) -> Plan:
     """Return what a learner knows, read-only; exploration is gamma float64[A]."""
     actions = np.empty(tree.n_actions + 1, dtype=trial.PLAN_ACTION)
     actions["exploration"][:-1] = exploration
@@ -58,7 +57,7 @@ def sealed(arrays: Sealed) -> Sealed:
     return arrays
 
 
-def make_weights(tree: GameTree, policy: NDArray[np.float64]) -> Weights:
+def make_weights(tree: GameTree, policy: Floats) -> Weights:
     """Return weights that stand for a policy float64[A], their sums computed."""
     weight = _aligned(len(policy) + _PADDING)
     weight[: len(policy)] = policy
@@ -77,7 +76,7 @@ def make_visits(tree: GameTree) -> Visits:
     return Visits._make(np.zeros(m, dtype=types.get(name, np.float64)) for name in Visits._fields)
 
 
-def _aligned(n: int) -> NDArray[np.float64]:
+def _aligned(n: int) -> Floats:
     """Return an empty float64[n] that begins at a cache line, so that a block of 16 touches two lines."""
     memory = np.empty(n + _LINE // 8, dtype=np.float64)
     skip = -memory.ctypes.data % _LINE // 8

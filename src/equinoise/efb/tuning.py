@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
 from equinoise._options import Row
+from equinoise._typing import ArrayLike, Floats
 from equinoise.efb.kernels import setup
 from equinoise.games import GameTree
 
@@ -71,7 +71,7 @@ class Tuning:
     """
 
     learning_rate: float
-    exploration: NDArray[np.float64]
+    exploration: Floats
     regret_bound: float
     rule: str
     horizon: int
@@ -80,12 +80,12 @@ class Tuning:
     slope: float
     offset: float = 0.0
 
-    def bound(self, trials: ArrayLike) -> NDArray[np.float64]:
+    def bound(self, trials: ArrayLike) -> Floats:
         """Return the proven bound on the expected regret after any numbers of trials up to the horizon.
 
         That is ln S / eta + slope * trials + offset, and never more than 1 per trial.
         """
-        counts: NDArray[np.float64] = _checks.array("trials", trials, np.float64, None, low=0.0)
+        counts: Floats = _checks.array("trials", trials, np.float64, None, low=0.0)
         start = self.start_cost / self.learning_rate if self.learning_rate > 0.0 else 0.0
         return np.minimum(start + self.slope * counts + self.offset, counts)
 

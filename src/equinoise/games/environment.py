@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._typing import ArrayLike, Floats
 from equinoise.games import kernels
 from equinoise.games.tree import GameTree, keep, seal
 
@@ -19,7 +19,7 @@ _SUM_TOLERANCE = 1e-9
 _POLICY_TOLERANCE = 1e-8
 
 
-def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> NDArray[np.float64]:
+def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> Floats:
     """Return a behaviour policy as a float64[A], itself where nothing had to be converted, or refuse it.
 
     It must be an array of A numbers in [0, 1], and those of an infoset add up to one within 1e-8.
@@ -68,9 +68,9 @@ class Environment:
     """
 
     tree: GameTree
-    infoset_prob: NDArray[np.float64]
-    leaf_prob: NDArray[np.float64]
-    leaf_loss: NDArray[np.float64]
+    infoset_prob: Floats
+    leaf_prob: Floats
+    leaf_loss: Floats
     payoff_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class Environment:
         return _rebuild, (self.tree, self.infoset_prob, self.leaf_prob, self.leaf_loss, self.payoff_range)
 
     @cached_property
-    def action_loss(self) -> NDArray[np.float64]:
+    def action_loss(self) -> Floats:
         """What each action loses at its own leaves, weighed by the chance that it can be reached, float64[A].
 
         ``g(a)``: the product of the probabilities on the path (the learner's own moves left out) times the
@@ -109,7 +109,7 @@ class Environment:
         return seal(kernels.action_loss(pointers, self.infoset_prob, self.leaf_prob, self.leaf_loss))
 
     @cached_property
-    def cumulative(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def cumulative(self) -> tuple[Floats, Floats]:
         """Running sums of the probabilities below every action, infosets first: float64[I] and float64[L].
 
         The first child with ``u < cumulative`` is a draw from them, for a uniform u in (0, 1); it exists for
@@ -126,7 +126,7 @@ class Environment:
         plan = kernels.realization_plan(self.tree.action_ptr, self.tree.infoset_ptr, checked)
         return float(np.dot(plan, self.action_loss))
 
-    def best_response(self) -> tuple[float, NDArray[np.float64]]:
+    def best_response(self) -> tuple[float, Floats]:
         """Return the least expected loss of any strategy and a pure policy float64[A] that has it.
 
         The policy is one at the picked action of every infoset, the first of several best ones.
@@ -136,8 +136,8 @@ class Environment:
     @overload
     def utility(self, loss: float) -> float: ...
     @overload
-    def utility(self, loss: NDArray[np.float64]) -> NDArray[np.float64]: ...
-    def utility(self, loss: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
+    def utility(self, loss: Floats) -> Floats: ...
+    def utility(self, loss: float | Floats) -> float | Floats:
         """Turn a loss, or an array of them, back into the game's payoff, ``u_max - loss (u_max - u_min)``.
 
         Raises

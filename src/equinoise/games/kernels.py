@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._jit import njit
+from equinoise._typing import Array, Floats, Ints
 
 __all__ = [
     "action_loss",
@@ -30,11 +30,8 @@ __all__ = [
     "realization_plan",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-
-def _run(kernel: Any, inputs: Iterable[NDArray[Any]], *results: NDArray[Any]) -> Any:
+def _run(kernel: Any, inputs: Iterable[Array], *results: Array) -> Any:
     views = [array.view() for array in inputs]
     for view in views:
         view.flags.writeable = False

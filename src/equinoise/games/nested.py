@@ -6,9 +6,10 @@ import numbers
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from equinoise import _checks
+from equinoise._typing import Array
 from equinoise.games.environment import Environment
 from equinoise.games.tree import GameTree, seal
 
@@ -69,7 +70,7 @@ def from_nested(nested: Any) -> tuple[GameTree, Environment]:
     return tree, Environment(tree, *probabilities, _sealed(leaf_loss, np.float64))
 
 
-def _sealed(values: list[Any], dtype: DTypeLike) -> NDArray[Any]:
+def _sealed(values: list[Any], dtype: DTypeLike) -> Array:
     return seal(np.array(values, dtype=dtype))
 
 

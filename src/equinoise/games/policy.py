@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from equinoise._typing import ArrayLike, DataFrame, Floats
 from equinoise.games import kernels
 from equinoise.games.environment import check_policy
 from equinoise.games.tree import GameTree, keep, seal
 from equinoise.games.walk.opponents import distinct_names
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = ["Policy", "realization_plan"]
 
 
-def realization_plan(tree: GameTree, policy: ArrayLike) -> NDArray[np.float64]:
+def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:
     """Return the learner's own probability of playing each action: the product of its policy along the path.
 
     Parameters
@@ -63,7 +60,7 @@ class Policy:
     """
 
     tree: GameTree
-    values: NDArray[np.float64]
+    values: Floats
 
     def __post_init__(self) -> None:
         checked = check_policy(self.tree, self.values, "values")
@@ -72,11 +69,11 @@ class Policy:
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.tree, self.values)
 
-    def realization_plan(self) -> NDArray[np.float64]:
+    def realization_plan(self) -> Floats:
         """Return the learner's own probability of playing each action, float64[A]."""
         return realization_plan(self.tree, self.values)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return a table with one row for each action.
 
         Columns are infoset, infoset_label, action (numbers are those of the tree), action_label, probability
@@ -143,6 +140,6 @@ class Policy:
         return as_openspiel(game, player, rows)
 
 
-def _rebuild(tree: GameTree, values: NDArray[np.float64]) -> Policy:
+def _rebuild(tree: GameTree, values: Floats) -> Policy:
     """Build a policy from unpickled fields, whose array nobody else holds."""
     return Policy(tree, seal(values))

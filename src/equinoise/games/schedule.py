@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Floats, Ints
 from equinoise.games.environment import Environment
 from equinoise.games.tree import GameTree, seal
 
@@ -65,7 +65,7 @@ class Schedule:
         return tuple(environment for environment, _ in self.entries)
 
     @cached_property
-    def trials(self) -> NDArray[np.int64]:
+    def trials(self) -> Ints:
         """How many trials each environment lasts, int64[E]."""
         return seal(np.array([trials for _, trials in self.entries], dtype=np.int64))
 
@@ -74,7 +74,7 @@ class Schedule:
         """Number of trials of all entries together."""
         return int(self.trials.sum())
 
-    def action_loss(self, trials: int) -> NDArray[np.float64]:
+    def action_loss(self, trials: int) -> Floats:
         """Return the losses of the actions (``g(a)``) summed over the first `trials`, float64[A]."""
         left = _checks.integer("trials", trials, 0, self.total)
         result = np.zeros(self.tree.n_actions)

@@ -9,27 +9,27 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
 from equinoise._files import load_arrays, save_arrays
+from equinoise._typing import Array, Flags, Floats, Ints
 
 __all__ = ["LABELS", "POINTERS", "GameTree", "keep", "seal"]
 
-_Int = NDArray[np.int64]
+_Int = Ints
 _KIND = "equinoise game tree, version 1"
 POINTERS = ("action_ptr", "infoset_ptr", "leaf_ptr")
 LABELS = ("infoset_labels", "action_labels")
 
 
-def seal(array: NDArray[Any]) -> NDArray[Any]:
+def seal(array: Array) -> Array:
     """Make an array read-only, in place, and return it."""
     array.flags.writeable = False
     return array
 
 
-def keep(array: NDArray[Any], given: object) -> NDArray[Any]:
+def keep(array: Array, given: object) -> Array:
     """Return an array that nobody else can change: itself when it is sealed and owns its memory, or a copy.
 
     `given` is the argument as it came: an array that was converted from it is nobody else's, and needs none.
@@ -82,9 +82,9 @@ class GameTree:
     3
     """
 
-    action_ptr: NDArray[np.int64]
-    infoset_ptr: NDArray[np.int64]
-    leaf_ptr: NDArray[np.int64]
+    action_ptr: Ints
+    infoset_ptr: Ints
+    leaf_ptr: Ints
     infoset_labels: tuple[str, ...] | None = None
     action_labels: tuple[str, ...] | None = None
 
@@ -118,24 +118,24 @@ class GameTree:
         return int(self.leaf_ptr[-1])
 
     @cached_property
-    def action_infoset(self) -> NDArray[np.int64]:
+    def action_infoset(self) -> Ints:
         """The infoset that each action belongs to, int64[A]."""
         return seal(np.repeat(np.arange(self.n_infosets), np.diff(self.action_ptr)))
 
     @cached_property
-    def infoset_action(self) -> NDArray[np.int64]:
+    def infoset_action(self) -> Ints:
         """The action that leads to each infoset, int64[I]; -1 for the root."""
         parents = np.full(self.n_infosets, -1, dtype=np.int64)
         parents[1:] = np.repeat(np.arange(self.n_actions), np.diff(self.infoset_ptr))
         return seal(parents)
 
     @cached_property
-    def leaf_action(self) -> NDArray[np.int64]:
+    def leaf_action(self) -> Ints:
         """The action that leads to each leaf, int64[L]."""
         return seal(np.repeat(np.arange(self.n_actions), np.diff(self.leaf_ptr)))
 
     @cached_property
-    def level_ptr(self) -> NDArray[np.int64]:
+    def level_ptr(self) -> Ints:
         """Where each level begins, int64[depth+1]: level k holds the infosets with k others above them."""
         bounds = [0, 1]
         while bounds[-1] < self.n_infosets:
@@ -162,7 +162,7 @@ class GameTree:
         largest = of_root.max()
         return float(largest + np.log(np.exp(of_root - largest).sum()))
 
-    def uniform_policy(self) -> NDArray[np.float64]:
+    def uniform_policy(self) -> Floats:
         """Return the policy that gives all actions of an infoset the same probability, float64[A]."""
         sizes = np.diff(self.action_ptr)
         return np.repeat(1.0 / sizes, sizes)
@@ -235,13 +235,13 @@ def _check_pointers(action_ptr: _Int, infoset_ptr: _Int, leaf_ptr: _Int) -> None
     _all("infoset_ptr must number every infoset after its parent", below, "infoset")
 
 
-def _ends(name: str, ptr: NDArray[np.int64], first: int, last: int | None, meaning: str) -> None:
+def _ends(name: str, ptr: Ints, first: int, last: int | None, meaning: str) -> None:
     if ptr[0] != first:
         raise ValueError(f"{name} must begin with {first}, got {ptr[0]}")
     if last is not None and ptr[-1] != last:
         raise ValueError(f"{name} must end with {last} ({meaning}), got {ptr[-1]}")
 
 
-def _all(words: str, right: NDArray[np.bool_], place: str) -> None:
+def _all(words: str, right: Flags, place: str) -> None:
     if not right.all():
         raise ValueError(f"{words}, which fails at {place} {int(np.argmin(right))}")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._typing import Array, ArrayLike, Floats
 
 __all__ = ["Floats", "Number", "Numbers", "as_given", "counts", "positive", "together"]
 
-Floats = NDArray[np.float64]
 Number = Any  # what functions return: a float, or float64[...]
 Numbers = ArrayLike  # what they take
 
@@ -35,7 +34,7 @@ def counts(name: str, value: ArrayLike, low: int) -> Floats:
     return _checks.array(name, value, np.int64, None, low=low).astype(np.float64)
 
 
-def together(**arrays: NDArray[Any]) -> list[Any]:
+def together(**arrays: Array) -> list[Any]:
     """Return arrays broadcast against each other, read-only; ValueError names those that do not fit."""
     try:
         return list(np.broadcast_arrays(*arrays.values()))

@@ -32,7 +32,8 @@ from collections.abc import Callable
 import numpy as np
 
 from equinoise import _checks
-from equinoise.inference.arguments import Floats, Number, Numbers, as_given, counts, positive, together
+from equinoise._typing import Floats
+from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
 
 __all__ = ["METHODS", "adjusted_p_value", "corrected_level", "max_information"]
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from equinoise import _checks
-from equinoise.inference.arguments import Floats, Number, Numbers, as_given, counts, positive, together
+from equinoise._typing import Floats
+from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
 
 __all__ = ["ALTERNATIVES", "binomial_test", "z_test"]
 

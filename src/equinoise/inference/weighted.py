@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
 from equinoise._results import Z95
-
-if TYPE_CHECKING:
-    import pandas as pd
+from equinoise._typing import ArrayLike, DataFrame, Flags, Floats, Ints
 
 __all__ = ["ArmMeans", "arm_means"]
 
@@ -38,19 +34,19 @@ class ArmMeans:
     (array([2, 1]), array([0.5, 0. ]))
     """
 
-    pulls: NDArray[np.int64]
-    plain: NDArray[np.float64]
-    plain_stderr: NDArray[np.float64]
-    ipw: NDArray[np.float64]
-    ipw_stderr: NDArray[np.float64]
-    hajek: NDArray[np.float64]
-    hajek_stderr: NDArray[np.float64]
-    aipw: NDArray[np.float64]
-    aipw_stderr: NDArray[np.float64]
-    weighted: NDArray[np.float64]
-    weighted_stderr: NDArray[np.float64]
+    pulls: Ints
+    plain: Floats
+    plain_stderr: Floats
+    ipw: Floats
+    ipw_stderr: Floats
+    hajek: Floats
+    hajek_stderr: Floats
+    aipw: Floats
+    aipw_stderr: Floats
+    weighted: Floats
+    weighted_stderr: Floats
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return a long frame: estimator, arm, pulls, mean, stderr, ci_low, ci_high (normal, 95%)."""
         import pandas as pd
 
@@ -121,7 +117,7 @@ def arm_means(
     """
     chance = _propensities(propensities)
     rounds, n_arms = chance.shape
-    pulled: NDArray[np.int64] = _checks.array("arms", arms, np.int64, (rounds,), low=0, high=n_arms - 1)
+    pulled: Ints = _checks.array("arms", arms, np.int64, (rounds,), low=0, high=n_arms - 1)
     reward = _checks.array("rewards", rewards, np.float64, (rounds,))[:, None]
     first = _checks.number("initial", initial)
     took = pulled[:, None] == np.arange(n_arms)
@@ -138,7 +134,7 @@ def arm_means(
     )
 
 
-def _propensities(value: ArrayLike) -> NDArray[np.float64]:
+def _propensities(value: ArrayLike) -> Floats:
     chance = _checks.array("propensities", value, np.float64, (None, None), high=1.0)
     if not len(chance):
         raise ValueError(f"propensities must have at least one round, got shape {chance.shape}")
@@ -150,19 +146,15 @@ def _propensities(value: ArrayLike) -> NDArray[np.float64]:
     return chance
 
 
-def _earlier_means(
-    took: NDArray[np.bool_], reward: NDArray[np.float64], initial: float
-) -> NDArray[np.float64]:
+def _earlier_means(took: Flags, reward: Floats, initial: float) -> Floats:
     """Return the mean of each arm's rewards before each round, float64[T, K]."""
-    pulls: NDArray[np.int64] = np.cumsum(took, axis=0) - took
+    pulls: Ints = np.cumsum(took, axis=0) - took
     sums = np.zeros(took.shape)
     np.cumsum((took * reward)[:-1], axis=0, out=sums[1:])
     return np.where(pulls > 0, sums / np.maximum(pulls, 1), initial)
 
 
-def _plain(
-    took: NDArray[np.bool_], reward: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _plain(took: Flags, reward: Floats) -> tuple[Floats, Floats]:
     """Return the mean of an arm's rewards and its standard error, from the unbiased variance."""
     pulls = took.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -171,9 +163,7 @@ def _plain(
         return mean, np.sqrt(square / (pulls - 1) / pulls)
 
 
-def _average(
-    terms: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _average(terms: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return the weighted mean over rounds and its standard error, float64[K] each."""
     with np.errstate(divide="ignore", invalid="ignore"):
         total = weights.sum(axis=0)

@@ -10,14 +10,14 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Floats, Words
 from equinoise.mechanisms.laplace import secure_laplace
 
 __all__ = ["Counter", "Kernel", "part_of", "slot_of"]
 
-Kernel = Callable[[NDArray[np.float64], int, int, float], float]
+Kernel = Callable[[Floats, int, int, float], float]
 
 _MOST_BITS = 44  # of an item on its grid
 _EXACT_BITS = 53  # of a float64
@@ -63,7 +63,7 @@ class Counter(abc.ABC):
         self._slots, self._n = slots, 0
         self._totals = np.zeros(dimension * slots)  # noised: what has left
         self._sums = [[0] * slots for _ in range(dimension)]  # exact, in steps of the grid: never leave
-        self._key: NDArray[np.uint64] | None = None
+        self._key: Words | None = None
         if not self.node_scale(self._capacity) <= _LARGEST_SCALE:
             raise ValueError(f"epsilon must give a finite noise scale, got {self.epsilon!r}")
         if seed is not None:
@@ -108,7 +108,7 @@ class Counter(abc.ABC):
         item = _checks.integer("n", n, 1, self._capacity)
         return self._change * self._parts(item) / self.epsilon
 
-    def _add(self, steps: list[int]) -> NDArray[np.float64]:
+    def _add(self, steps: list[int]) -> Floats:
         """Add an item, in steps of the grid; return the noised sums float64[d]."""
         n, parent = self._n + 1, slot_of(self._parent(self._n + 1))
         sums = [kept[slot_of(n - 1)] + step for kept, step in zip(self._sums, steps, strict=True)]
@@ -133,7 +133,7 @@ class Counter(abc.ABC):
         draws, scale = self._draws(self._n)[0]
         return float(tail_width(float(draws), scale, delta))
 
-    def _noised(self, node: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    def _noised(self, node: Floats, n: int) -> Floats:
         """Return node n's sums float64[d] with the one draw each that they ever get."""
         if self._key is None:
             return secure_laplace(node, self._change, part_of(self.epsilon, self._parts(n)))
@@ -147,7 +147,7 @@ class Counter(abc.ABC):
         if self._n >= self._capacity:
             raise ValueError(f"horizon of {self._capacity} items is over; a new counter may have more")
 
-    def _latest(self) -> NDArray[np.float64]:
+    def _latest(self) -> Floats:
         return self._totals[slot_of(self._n) :: self._slots].copy()
 
     def state(self) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
 from equinoise._options import Option, Row
+from equinoise._typing import ArrayLike, Floats
 from equinoise.mechanisms.counter_base import Counter, Kernel
 
 __all__ = ["COUNTERS", "BinaryCounter", "CounterRow", "HybridCounter", "VectorCounter"]
@@ -241,7 +241,7 @@ class VectorCounter(Counter):
     def _parts(self, n: int) -> int:
         return self.horizon.bit_length()
 
-    def add(self, x: ArrayLike) -> NDArray[np.float64]:
+    def add(self, x: ArrayLike) -> Floats:
         """Add an item, float64[d] of L1 norm at most `sensitivity`; return the private sum float64[d].
 
         Nothing has changed when `x` is refused, or because the horizon is over.
@@ -254,7 +254,7 @@ class VectorCounter(Counter):
         return self._add([int(entry) for entry in np.trunc(item / self._grid)])
 
     @property
-    def value(self) -> NDArray[np.float64]:
+    def value(self) -> Floats:
         """The private sum that the last item brought, float64[d]; zeros before the first."""
         return self._latest()
 

@@ -29,11 +29,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._elementary import log
 from equinoise._intrinsics import float_bits
 from equinoise._jit import njit
+from equinoise._typing import Floats
 
 _EXPONENT_SHIFT = np.int64(52)
 _BIAS = np.int64(1023)
@@ -71,7 +71,7 @@ def hybrid_parent(n: Any) -> Any:
 
 
 @njit(forceinline=True)
-def prefix_total(totals: NDArray[np.float64], base: int, n: int, value: float) -> float:
+def prefix_total(totals: Floats, base: int, n: int, value: float) -> float:
     """Return total(n) of a binary counter and keep it: total(n & (n - 1)) + value.
 
     The counter's kept totals are the L + 1 entries from `base` on, of which the first stays 0. n goes from 1
@@ -83,7 +83,7 @@ def prefix_total(totals: NDArray[np.float64], base: int, n: int, value: float) -
 
 
 @njit(forceinline=True)
-def hybrid_total(totals: NDArray[np.float64], base: int, n: int, value: float) -> float:
+def hybrid_total(totals: Floats, base: int, n: int, value: float) -> float:
     """Return total(n) of a hybrid counter and keep it; parameters as in :func:`prefix_total`.
 
     Of totals it takes floor(log2 n) + 2 entries.
@@ -131,7 +131,7 @@ def tail_width(m: float, scale: float, delta: float) -> float:
 
 
 @njit
-def fill_widths(level: NDArray[np.float64], scale: float, out: NDArray[np.float64]) -> None:
+def fill_widths(level: Floats, scale: float, out: Floats) -> None:
     """Fill out float64[B, M + 1] with the widths of m = 0 to M Laplace(scale) draws, level float64[B]."""
     for i in range(level.size):
         at = level[i]

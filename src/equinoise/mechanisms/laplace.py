@@ -7,9 +7,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._typing import ArrayLike, Floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ __all__ = ["laplace", "secure_laplace"]
 _LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
 
 
-def laplace(scale: float, size: int, seed: int | None = None) -> NDArray[np.float64]:
+def laplace(scale: float, size: int, seed: int | None = None) -> Floats:
     """Draw Laplace noise for a simulation.
 
     Parameters
@@ -60,7 +60,7 @@ def laplace(scale: float, size: int, seed: int | None = None) -> NDArray[np.floa
     return out
 
 
-def secure_laplace(values: ArrayLike, sensitivity: float, epsilon: float) -> NDArray[np.float64]:
+def secure_laplace(values: ArrayLike, sensitivity: float, epsilon: float) -> Floats:
     """Add Laplace noise that may leave a real person's device, with OpenDP.
 
     The noise comes from the operating system's randomness and is added exactly on a grid, so no low bit

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Array, Flags, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +46,8 @@ class Column:
     """
 
     name: str
-    values: NDArray[Any]
-    row_of: NDArray[np.int64]
+    values: Array
+    row_of: Ints
     n_rows: int
     sep: str
 
@@ -199,9 +199,7 @@ def _other_separator(file: Path, names: list[str], mark: str) -> str:
     return advice + (", decimal=','" if other != "," and re.search(r"\d,\d", row) else "")
 
 
-def _numbers(
-    file: Path, names: list[str], at: int, mark: str, decimal: str
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _numbers(file: Path, names: list[str], at: int, mark: str, decimal: str) -> tuple[Array, Flags]:
     """Return the numbers that are there, and which rows have none, bool[rows]."""
     import pandas as pd
 
@@ -230,14 +228,14 @@ def _numbers(
     return (np.concatenate(parts) if parts else np.empty(0)), gap
 
 
-def _without_last_lines(missing: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
+def _without_last_lines(missing: Flags, width: int) -> Flags:
     """Leave out empty lines at the end of a file with a single column: they are no rows."""
     if width > 1 or missing.all():
         return missing
     return missing[: missing.size - int(missing[::-1].argmin())]
 
 
-def _chunk(column: pd.Series[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _chunk(column: pd.Series[Any], name: str) -> tuple[Array, Flags]:
     """Return the numbers of some rows, and which of these have none; the index counts rows from 0."""
     import pandas as pd
 

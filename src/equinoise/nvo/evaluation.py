@@ -12,10 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-from equinoise.nvo.noise import Floats, Ints, Noise
+from equinoise._typing import ArrayLike, Flags, Floats, Ints
+from equinoise.nvo.noise import Noise
 
 __all__ = ["Evaluation", "deltas", "divergence", "evaluate", "released", "sticks"]
 
@@ -64,7 +64,7 @@ class Evaluation:
     pmf: Floats
     epsilon: Floats
     epsilon_addition: Floats
-    satisfied: NDArray[np.bool_]
+    satisfied: Flags
 
 
 def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta: float = 0.0) -> Evaluation:

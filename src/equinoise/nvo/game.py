@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._typing import ArrayLike, Floats, Ints
 from equinoise.nvo import evaluation
 from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.histogram import Histogram
@@ -64,7 +64,7 @@ class Game:
         given = self._counts(counts)
         return evaluation.evaluate(self.noise, self.histogram.counts, given, self.epsilon, self.delta)
 
-    def _counts(self, counts: ArrayLike) -> NDArray[np.int64]:
+    def _counts(self, counts: ArrayLike) -> Ints:
         return checked_counts("counts", counts, self.histogram.counts, len(self.scales))
 
     def profile(self, counts: ArrayLike, method: str = "given", **found: Any) -> Profile:
@@ -88,7 +88,7 @@ class LimitedGame(Game):
     """
 
     @cached_property
-    def _searched(self) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
+    def _searched(self) -> tuple[Floats, Ints, float]:
         """What searches take: the noise matrix of the bins with records, the histogram, epsilon."""
         counts = self.histogram.counts
         return masses(self.noise, np.flatnonzero(counts)), counts, self.epsilon
@@ -237,7 +237,7 @@ class NoiseGame(LimitedGame):
         return LaplaceNoise.of(self.histogram.n_bins, self.scales)
 
     @cached_property
-    def kernel(self) -> NDArray[np.float64]:
+    def kernel(self) -> Floats:
         """The noise matrix M[k, v, x], float64[K, V, K], built on first use; refused above 2 GiB."""
         return masses(self.noise, np.arange(self.histogram.n_bins))
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from equinoise import _checks
+from equinoise._typing import Floats, Ints
 from equinoise.nvo.evaluation import deltas, sticks
 from equinoise.nvo.game import Game
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import Floats, Ints
 from equinoise.nvo.profile import Profile
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.scales import MULTIPLES, positive

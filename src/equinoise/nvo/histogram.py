@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._typing import Array, ArrayLike, Floats, Ints
 from equinoise.nvo.noise import LaplaceNoise
 
 __all__ = ["MAX_BINS", "Histogram"]
@@ -55,9 +55,9 @@ class Histogram:
     (array([11, 12, 12, 14]), array([170, 180, 180, 200]))
     """
 
-    counts: NDArray[np.int64]
-    bin_of: NDArray[np.int64]
-    midpoints: NDArray[np.float64]
+    counts: Ints
+    bin_of: Ints
+    midpoints: Floats
     sensitivity: float
     range: tuple[float, float]
     bounds: tuple[float, float]
@@ -83,7 +83,7 @@ class Histogram:
         return len(self.counts)
 
     @cached_property
-    def pmf(self) -> NDArray[np.float64]:
+    def pmf(self) -> Floats:
         """Share of the values in each bin, float64[K]."""
         return _sealed(self.counts / self.n)
 
@@ -155,7 +155,7 @@ class Histogram:
             counts, bin_of, midpoints, sensitivity, edges, (low, high), bounds is not None, bool(integers)
         )
 
-    def to_units(self, bins: ArrayLike) -> NDArray[Any]:
+    def to_units(self, bins: ArrayLike) -> Array:
         """Return midpoints of bins in the data's units.
 
         Parameters
@@ -181,12 +181,12 @@ class Histogram:
         return np.asarray(units[chosen])
 
 
-def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+def _sealed(array: Array) -> Array:
     array.flags.writeable = False
     return array
 
 
-def _column(values: ArrayLike) -> NDArray[Any]:
+def _column(values: ArrayLike) -> Array:
     """Return values as a one-dimensional array of integers or floats, or refuse them."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"values must have none missing, got a masked one at index {_first(values.mask)}")
@@ -208,7 +208,7 @@ def _column(values: ArrayLike) -> NDArray[Any]:
     return given
 
 
-def _refuse(given: NDArray[Any]) -> None:
+def _refuse(given: Array) -> None:
     if given.dtype.kind == "O":
         missing = np.array([_is_missing(entry) for entry in given])
         if missing.any():
@@ -234,7 +234,7 @@ def _first(wrong: Any) -> int:
     return int(np.flatnonzero(wrong)[0])
 
 
-def _limits(given: NDArray[Any]) -> tuple[float, float]:
+def _limits(given: Array) -> tuple[float, float]:
     """Return least and largest value as floats."""
     low, high = float(given.min()), float(given.max())
     if low == high:
@@ -244,7 +244,7 @@ def _limits(given: NDArray[Any]) -> tuple[float, float]:
     return low, high
 
 
-def _bounds(bounds: object, given: NDArray[Any]) -> tuple[float, float]:
+def _bounds(bounds: object, given: Array) -> tuple[float, float]:
     """Return the user's bounds, or refuse them; a value may be outside by what a bin's edge forgives."""
     if not isinstance(bounds, tuple | list | np.ndarray) or len(bounds) != 2:
         raise TypeError(f"bounds must be a pair of numbers, got {_checks.shown(bounds)}")
@@ -264,8 +264,8 @@ def _bounds(bounds: object, given: NDArray[Any]) -> tuple[float, float]:
 
 
 def _count(
-    given: NDArray[Any], low: float, span: float, margin: float, sensitivity: float, k: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    given: Array, low: float, span: float, margin: float, sensitivity: float, k: int
+) -> tuple[Ints, Ints]:
     """Return the bin of every value, int64[n], and the number in every bin, int64[K]."""
     bin_of = np.empty(len(given), dtype=np.int64)
     counts = np.zeros(k, dtype=np.int64)

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equinoise._typing import Floats, Ints
 from equinoise.nvo.kernels import noise as _compiled
 
 __all__ = ["LaplaceNoise", "Noise", "masses"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _LARGEST = 2**28  # masses at once: 2 GiB
 

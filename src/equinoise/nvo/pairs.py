@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._typing import Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import Floats, Ints, LaplaceNoise
+from equinoise.nvo.noise import LaplaceNoise
 from equinoise.nvo.profile import Profile
 from equinoise.nvo.scales import MULTIPLES, positive
 
@@ -177,7 +177,7 @@ class PairHistogram:
         given: Ints = _checks.array("cells", cells, np.int64, None, low=0, high=len(self.counts) - 1)
         return given // self.second.n_bins, given % self.second.n_bins
 
-    def to_units(self, cells: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    def to_units(self, cells: ArrayLike) -> tuple[Array, Array]:
         """Return midpoints of cells in the units of each column."""
         x, y = self.split(cells)
         return self.first.to_units(x), self.second.to_units(y)

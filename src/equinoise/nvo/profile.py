@@ -7,14 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equinoise.nvo.noise import Floats
+from equinoise._typing import Axes, DataFrame, Floats, Ints
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
     from equinoise.nvo.evaluation import Evaluation
     from equinoise.nvo.game import NoiseGame
 
@@ -58,7 +54,7 @@ class Profile:
     """
 
     game: NoiseGame  # or another family's, which has the same face but for its searches
-    counts: NDArray[np.int64]
+    counts: Ints
     method: str = "given"
     seed: int | None = None
     converged: bool = True
@@ -155,7 +151,7 @@ class Profile:
         result.flags.writeable = False
         return result
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row per bin: bin, midpoint (the data's units), histogram, released, mean_scale.
 
         With two columns there are first and second instead of midpoint.
@@ -173,7 +169,7 @@ class Profile:
         }
         return pd.DataFrame({"bin": bins, **places, **what})
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> DataFrame:
         """Return one row: method, epsilon, satisfied, realised epsilon, and the measures of utility."""
         import pandas as pd
 

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Floats
 from equinoise.nvo.noise import LaplaceNoise
 from equinoise.nvo.search import dynamics
 
@@ -37,7 +37,7 @@ def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
     return (1.0 - 1.0 / n_bins) / (epsilon + math.log1p((n - 1) * -math.expm1(-epsilon)))
 
 
-def chosen_scales(scales: Any, sensitivity: float, epsilon: float, sufficient: float) -> NDArray[np.float64]:
+def chosen_scales(scales: Any, sensitivity: float, epsilon: float, sufficient: float) -> Floats:
     """Return a set of scales as float64[V], normalised: what :class:`equinoise.nvo.NoiseGame` is given.
 
     Of geometric steps the first satisfies everybody: it is at least `sufficient`, from
@@ -54,7 +54,7 @@ def chosen_scales(scales: Any, sensitivity: float, epsilon: float, sufficient: f
     return positive("scales", scales)
 
 
-def positive(name: str, scales: Any) -> NDArray[np.float64]:
+def positive(name: str, scales: Any) -> Floats:
     """Return 1 to 1,024 positive scales as float64[V], or refuse them."""
     given = np.array(_checks.array(name, scales, np.float64, (None,)))
     if not 1 <= len(given) <= MAX_SCALES:

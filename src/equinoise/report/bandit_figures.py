@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._results import Z95
+from equinoise._typing import Axes, Floats
 from equinoise.report.figures import STYLES, finish, new_axes, repeated
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["frontier", "p_value_histogram"]
 
@@ -23,8 +20,6 @@ _DIRECTIONS = np.array(
     [(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], dtype=np.float64
 )
 _DISTANCES = (5.0, 8.0, 12.0, 16.0, 24.0, 32.0)
-
-Floats = NDArray[np.float64]
 
 
 class _Point(Protocol):

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from equinoise import _checks
+from equinoise._typing import ArrayLike, Axes, Figure
 from equinoise.report.figures import STYLES, figure, new_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["Curve", "column", "curves", "legend_below"]
 

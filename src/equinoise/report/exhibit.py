@@ -8,15 +8,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from equinoise import _checks
 from equinoise._results import Z95, plain
+from equinoise._typing import DataFrame, Figure
 from equinoise.report import figures
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = ["Claim", "Drawn", "Exhibit", "Picture", "Table", "comparison", "csv_bytes"]
 
@@ -28,7 +25,7 @@ class Table(NamedTuple):
     """A table: its caption, and a frame whose column names become headings."""
 
     caption: str
-    frame: pd.DataFrame
+    frame: DataFrame
 
 
 class Drawn(NamedTuple):
@@ -145,14 +142,14 @@ class Exhibit:
         return cls(**parts)
 
 
-def csv_bytes(frame: pd.DataFrame) -> bytes:
+def csv_bytes(frame: DataFrame) -> bytes:
     """Return a frame as the bytes of a CSV file."""
     table = io.BytesIO()
     frame.to_csv(table, index=False, lineterminator="\n", encoding="utf-8")
     return table.getvalue()
 
 
-def _frame(content: bytes, columns: Mapping[str, str]) -> pd.DataFrame:
+def _frame(content: bytes, columns: Mapping[str, str]) -> DataFrame:
     """Return the frame of a CSV file whose columns have such types, with the very same numbers."""
     import pandas as pd
 
@@ -183,7 +180,7 @@ class Claim(NamedTuple):
     stderr: float = math.nan
 
 
-def comparison(claims: Iterable[Claim]) -> pd.DataFrame:
+def comparison(claims: Iterable[Claim]) -> DataFrame:
     """Put published figures next to ours, with their ratio and why they differ.
 
     Returns

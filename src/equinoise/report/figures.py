@@ -11,16 +11,12 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._results import summarise
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from equinoise._typing import Axes, Figure, Floats
 
 __all__ = [
     "bandit_bias",
@@ -147,7 +143,7 @@ def _regret(ax: Axes | None, series: Series, *, bounded: bool = False) -> Axes:
     return ax
 
 
-def bandit_bias(ax: Axes | None, series: Series, *, bound: NDArray[np.float64] | None = None) -> Axes:
+def bandit_bias(ax: Axes | None, series: Series, *, bound: Floats | None = None) -> Axes:
     """Draw the bias of every arm's mean reward, with 95% intervals, from the frame ``bias()`` of each run.
 
     All runs have the same arms: one place each, labelled with its true mean where there are few. `bound`,

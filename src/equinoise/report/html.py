@@ -13,12 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from equinoise._typing import DataFrame
 from equinoise.report.exhibit import Exhibit
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["page"]
 
@@ -97,7 +95,7 @@ class _Cell(NamedTuple):
     value: str = ""
 
 
-def _cells(frame: pd.DataFrame) -> tuple[list[_Cell], list[list[_Cell]]]:
+def _cells(frame: DataFrame) -> tuple[list[_Cell], list[list[_Cell]]]:
     """Return the headings of a table and the cells of its rows."""
     columns = [list(frame[name]) for name in frame.columns]
     kinds = ["number" if all(map(_is_number, column)) else "" for column in columns]

@@ -7,19 +7,15 @@ legend entry and float64[K], a probability for each bin; `unit` says what the va
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equinoise._typing import Axes, Floats, Ints
 from equinoise.report.figures import STYLES, finish, line, new_axes, repeated
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["distributions", "noise_scales", "noise_shapes"]
 
-Floats = NDArray[np.float64]
 Series = Sequence[tuple[str, Floats]]
 
 
@@ -63,7 +59,7 @@ def noise_scales(
     ax: Axes | None,
     values: Floats,
     scales: Floats,
-    counts: NDArray[np.int64],
+    counts: Ints,
     lines: Sequence[tuple[str, float]] = (),
     *,
     unit: str = "bin",

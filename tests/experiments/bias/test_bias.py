@@ -14,10 +14,15 @@ import pytest
 
 from equinoise import bandits, inference
 from equinoise.bandits import linear
-from equinoise.experiments.bias import arms, exhibits, regression, summary
-from equinoise.experiments.bias import correction as corrections
-from equinoise.experiments.bias import frontier as frontiers
-from equinoise.experiments.bias import selection as selections
+from equinoise.experiments.bias import (
+    arms,
+    correction as corrections,
+    exhibits,
+    frontier as frontiers,
+    regression,
+    selection as selections,
+    summary,
+)
 from equinoise.experiments.bias.arms import experiment_1, experiment_2
 from equinoise.experiments.bias.common import scaled
 from equinoise.experiments.bias.correction import correction

@@ -10,10 +10,14 @@ import pandas as pd
 import pytest
 
 from equinoise import inference
-from equinoise.experiments.bias import arms, exhibits, regression
-from equinoise.experiments.bias import correction as corrections
-from equinoise.experiments.bias import frontier as frontiers
-from equinoise.experiments.bias import selection as selections
+from equinoise.experiments.bias import (
+    arms,
+    correction as corrections,
+    exhibits,
+    frontier as frontiers,
+    regression,
+    selection as selections,
+)
 from equinoise.experiments.bias.arms import experiment_1, experiment_2
 from equinoise.experiments.bias.common import shown
 from equinoise.experiments.bias.correction import correction

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from equinoise._checkpoint import kept_as
+from equinoise._typing import Floats, Ints, Words
 
 __all__ = ["Floats", "Learner", "Plan", "Round", "Streams", "Words"]
-
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 
 
 @kept_as("equinoise.bandits._linear_arrays.Plan")
@@ -54,7 +49,7 @@ class Learner(NamedTuple):
     is V^-1 moment.
     """
 
-    pulls: NDArray[np.int64]
+    pulls: Ints
     inverse: Floats
     estimate: Floats
     bonus: Floats
@@ -93,7 +88,7 @@ class Round(NamedTuple):
     played: Floats
     image: Floats
     triangle: Floats
-    arm: NDArray[np.int64]
+    arm: Ints
     row_of: Words
     triangle_of: Words
     normal: Floats

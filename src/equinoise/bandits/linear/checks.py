@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
-
-Floats = NDArray[np.float64]
+from equinoise._typing import ArrayLike, Floats
 
 LARGEST = 1e6  # entry of contexts and coefficients, and sigma
 _CONDITION = 1e10  # largest |x|^2/ridge: beyond it, updates of V^-1 would lose too many digits
 
 
-def coefficients(theta: ArrayLike | None, n: int, k: int, d: int) -> Floats | None:
+def given_theta(theta: ArrayLike | None, n: int, k: int, d: int) -> Floats | None:
     """Return a copy of given coefficients, [K, d] or [R, K, d], or None where they are to be drawn."""
     if theta is None:
         return None

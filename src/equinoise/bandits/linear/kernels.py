@@ -19,7 +19,8 @@ import numpy as np
 
 from equinoise._jit import njit
 from equinoise._random import fill_words, laplace, uniform
-from equinoise.bandits.linear.arrays import Floats, Learner, Plan, Round, Streams
+from equinoise._typing import Floats
+from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams
 from equinoise.bandits.linear.sphere import fill_directions, fill_normals
 from equinoise.mechanisms.kernels import prefix_total
 

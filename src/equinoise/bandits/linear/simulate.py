@@ -7,24 +7,18 @@ import math
 import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
+from equinoise._typing import ArrayLike, Axes, DataFrame, Floats, Ints
 from equinoise.bandits.linear import checks
 from equinoise.bandits.linear.registry import POLICIES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["POLICIES", "LinearRun", "simulate"]
 
 MAX_HORIZON = 10**8  # widths are tabulated
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +56,9 @@ class LinearRun:
     ([[5, 5]], ['replicate', 'arm', 'coordinate', 'pulls'])
     """
 
-    trials: NDArray[np.int64]
+    trials: Ints
     regret: Floats
-    pulls: NDArray[np.int64]
+    pulls: Ints
     theta: Floats
     theta_hat: Floats
     gram_inverse: Floats
@@ -75,11 +69,11 @@ class LinearRun:
     ridge: float
     seed: int | None
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return a long frame: replicate, trials, regret."""
         return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
 
-    def coefficients(self) -> pd.DataFrame:
+    def given_theta(self) -> DataFrame:
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
         n_arms, dimension = self.theta_hat.shape[1:]
         flat = (len(self.pulls), n_arms * dimension)
@@ -92,7 +86,7 @@ class LinearRun:
         arm, coordinate = np.divmod(np.arange(n_arms * dimension), dimension)
         return _results.long_frame({"arm": arm, "coordinate": coordinate}, columns)
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval of the regret at each checkpoint."""
         return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
 
@@ -220,7 +214,7 @@ def simulate(
     rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     n = _checks.integer("n_replicates", n_replicates, 1)
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
-    coefficients = checks.coefficients(theta, n, k, d)
+    coefficients = checks.given_theta(theta, n, k, d)
     given = checks.given_contexts(contexts, rounds, k, d)
     regular = checks.regular_ridge(ridge, given)
     failure = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)

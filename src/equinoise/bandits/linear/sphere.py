@@ -12,16 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import fill_words, uniform
+from equinoise._typing import Floats, Words
 
 __all__ = ["circle", "fill_directions", "fill_normals", "words_of"]
 
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 
 _SWAP = np.uint64(1)
 _FLIP = np.uint64(2)

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._random import CONTEXT, NOISE, REWARD, start_streams
-from equinoise.bandits.linear.arrays import Floats, Learner, Plan, Round, Streams
+from equinoise._typing import Floats, Words
+from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams
 from equinoise.bandits.linear.sphere import fill_directions, words_of
 from equinoise.mechanisms.kernels import fill_widths
 
@@ -41,7 +41,7 @@ def noise_widths(horizon: int, scale: float, delta: float) -> Floats:
     return widths
 
 
-def make_streams(key: NDArray[np.uint64], first: int, lanes: int) -> Streams:
+def make_streams(key: Words, first: int, lanes: int) -> Streams:
     """Return the streams of the replicates first..first + lanes - 1."""
     streams = Streams._make(np.empty((4, lanes), dtype=np.uint64) for _ in Streams._fields)
     for states, purpose in zip(streams, (CONTEXT, REWARD, NOISE), strict=True):
@@ -49,7 +49,7 @@ def make_streams(key: NDArray[np.uint64], first: int, lanes: int) -> Streams:
     return streams
 
 
-def draw_theta(key: NDArray[np.uint64], first: int, lanes: int, n_arms: int, dimension: int) -> Floats:
+def draw_theta(key: Words, first: int, lanes: int, n_arms: int, dimension: int) -> Floats:
     """Return coefficients float64[W, K, d]: the first is zero, the others uniform on the unit sphere.
 
     They come from the stream (key; 0, 1, replicate, CONTEXT).

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import replicates
 from equinoise._checkpoint import kept_as
+from equinoise._typing import Array, Floats, Ints, Words
 from equinoise.bandits.linear import kernels, state
-from equinoise.bandits.linear.arrays import Floats, Learner, Plan
+from equinoise.bandits.linear.arrays import Learner, Plan
 from equinoise.bandits.linear.registry import POLICIES
 
 _LARGEST_SCALE = 1e100  # of noise: its squares are still numbers
@@ -25,8 +25,8 @@ class Task(NamedTuple):
     plan: Plan
     theta: Floats | None  # [K, d], [R, K, d], or None to draw them
     ridge: float
-    checkpoints: NDArray[np.int64]
-    key: NDArray[np.uint64]
+    checkpoints: Ints
+    key: Words
     n_arms: int
     dimension: int
 
@@ -72,14 +72,14 @@ def make_plan(
 
 
 @kept_as("equinoise.bandits._linear_task.run_block")
-def run_block(task: Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
+def run_block(task: Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1, as many side by side as is best; this is what executors are given."""
     lanes = state.lanes_of(task.n_arms, task.dimension)
     parts = [_run_lanes(task, low, min(low + lanes, stop)) for low in range(start, stop, lanes)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _run_lanes(task: Task, start: int, stop: int) -> dict[str, NDArray[Any]]:
+def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1 side by side."""
     k, d, n = task.n_arms, task.dimension, stop - start
     lanes = n

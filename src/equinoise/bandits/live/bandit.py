@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import DataFrame, Floats, Ints, Words
 from equinoise.bandits.live import store
 from equinoise.bandits.live.player import Player
 from equinoise.bandits.live.setting import Setting, arm_names, check_name
@@ -16,9 +16,6 @@ from equinoise.bandits.live.tallies import Tallies
 from equinoise.bandits.live.tickets import OpenTickets, Ticket
 from equinoise.bandits.live.whole import whole
 from equinoise.bandits.rewards import Draws
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Bandit"]
 
@@ -42,7 +39,7 @@ class Bandit:
 
     policy: ClassVar[str]  # its name in the registry
 
-    def _start(self, arms: Any, setting: Setting, key: NDArray[np.uint64]) -> None:
+    def _start(self, arms: Any, setting: Setting, key: Words) -> None:
         """Begin with nothing known; `arms` is a number or a sequence of names."""
         n_arms, self._names = arm_names(arms)
         self._setting, self._key = setting, key
@@ -83,17 +80,17 @@ class Bandit:
         return len(self._choices)
 
     @property
-    def choices(self) -> NDArray[np.int64]:
+    def choices(self) -> Ints:
         """The arm of every round, int64[rounds], as a place in :attr:`arms`."""
         return np.array(self._choices, dtype=np.int64)
 
     @property
-    def pulls(self) -> NDArray[np.int64]:
+    def pulls(self) -> Ints:
         """Rewards told so far, int64[K]."""
         return self._tallies.pulls.copy()
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean of each arm's rewards, float64[K], in the units of the rewards; NaN before the first.
 
         The means of data that an adaptive policy gathered are biased; a private policy bounds by how much.
@@ -105,7 +102,7 @@ class Bandit:
         """The selections whose reward has not been told, oldest first."""
         return tuple(self.ticket(number) for number, _ in self._tickets)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row for each arm: arm, pulls, pending, mean, stderr, dropped.
 
         Pending are selections without a reward; stderr is that of the mean, as if the pulls had been planned.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equinoise._typing import Array, Floats, Ints, Words
 from equinoise.bandits.live.rows import arm_fields, move_rows, restore_rows
 from equinoise.bandits.live.secure import make_feed
 from equinoise.bandits.live.setting import Setting
@@ -24,7 +24,7 @@ class Player:
     The key uint64[2] is for what the policy draws for itself.
     """
 
-    def __init__(self, setting: Setting, key: NDArray[np.uint64], n_rows: int) -> None:
+    def __init__(self, setting: Setting, key: Words, n_rows: int) -> None:
         self._setting, self._key = setting, key
         self._spec = policy(setting.policy)
         self._kernels = self._spec.kernels
@@ -40,12 +40,12 @@ class Player:
         return self._spec.make_state(n_rows, 1, setting.horizon, epsilon, setting.options, key=self._key)
 
     @property
-    def pulls(self) -> NDArray[np.int64]:
+    def pulls(self) -> Ints:
         """Rewards of each row so far, int64[n_rows]."""
         return self.state.pulls[:, 0]  # type: ignore[no-any-return]
 
     @property
-    def releases(self) -> NDArray[np.float64]:
+    def releases(self) -> Floats:
         """What a private policy knows of each row: a noised mean float64[n_rows], NaN before the first."""
         state = self.state
         if "private_n" in state._fields:
@@ -109,13 +109,13 @@ class Player:
         self.state = move_rows(self.state, self._make(len(rows)), rows, self._fields)
         self.waiting = self.waiting[rows]
 
-    def saved(self) -> tuple[dict[str, NDArray[Any]], Any]:
+    def saved(self) -> tuple[dict[str, Array], Any]:
         """Return arrays by name, and what the secure noise keeps, in the types of JSON."""
         names = [name for name in self._fields if name not in _SCRATCH]
         names += ["current"] if "current" in self.state._fields else []
         return {f"state_{name}": getattr(self.state, name) for name in names}, self._feed.saved()
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], secure: Any) -> None:
+    def restore(self, arrays: Mapping[str, Array], secure: Any) -> None:
         """Take over what :meth:`saved` returned, or raise as :func:`restore_rows` does where it cannot be."""
         mine = {name.removeprefix("state_"): array for name, array in arrays.items() if name[:6] == "state_"}
         names = tuple(name for name in self._fields if name not in _SCRATCH)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from equinoise._options import checked
 from equinoise._random import stream_key
+from equinoise._typing import DataFrame, Floats
 from equinoise.bandits.entry import check_bounds
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.policies.registry import policy
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["PrivateBandit"]
 
@@ -118,7 +113,7 @@ class PrivateBandit(Bandit):
         return str(self._setting.noise)
 
     @property
-    def private_means(self) -> NDArray[np.float64]:
+    def private_means(self) -> Floats:
         """The noised means that the policy decides on, float64[K], in the units of the rewards.
 
         NaN for an arm of which nothing was released; what was last known of an arm that was dropped. Noise
@@ -141,6 +136,6 @@ class PrivateBandit(Bandit):
         """
         return self._setting.span * math.tanh(self.epsilon / 2.0)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row for each arm: as other bandits do, with private_mean and bias_bound."""
         return super().to_frame().assign(private_mean=self.private_means, bias_bound=self.bias_bound)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Array
 
 __all__ = ["arm_fields", "move_rows", "restore_rows"]
 
@@ -44,7 +44,7 @@ def move_rows(old: Any, new: Any, rows: Sequence[int], fields: tuple[str, ...]) 
     return new
 
 
-def restore_rows(state: Any, arrays: Mapping[str, NDArray[Any]], fields: tuple[str, ...]) -> None:
+def restore_rows(state: Any, arrays: Mapping[str, Array], fields: tuple[str, ...]) -> None:
     """Write saved arrays into a state; KeyError, TypeError or ValueError where no state can hold them."""
     n_rows = state.pulls.shape[0]
     pulled = np.asarray(arrays["pulls"]) > 0

@@ -7,10 +7,10 @@ import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._files import load_arrays, save_arrays
+from equinoise._typing import Array
 from equinoise.bandits.live.player import Player
 from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.live.tickets import OpenTickets
@@ -22,7 +22,7 @@ __all__ = ["load", "save"]
 
 _KIND = "equinoise bandit, version 1"
 Live = TypeVar("Live", bound="Bandit")
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Array]
 
 
 def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:

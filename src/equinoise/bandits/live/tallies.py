@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Array, Floats
 
 __all__ = ["Tallies"]
 
@@ -31,13 +30,13 @@ class Tallies:
         self.dropped = np.zeros(n_arms, dtype=np.int64)
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """Means float64[K], NaN for an arm without a reward."""
         some = np.maximum(self.pulls, 1)
         return np.where(self.pulls > 0, self.reward_sum / some, np.nan)
 
     @property
-    def stderr(self) -> NDArray[np.float64]:
+    def stderr(self) -> Floats:
         """Standard errors float64[K] as if the pulls had been planned, NaN for fewer than two rewards."""
         several = np.maximum(self.pulls, 2)
         return np.where(self.pulls > 1, np.sqrt(self.square_sum / (several - 1) / several), np.nan)
@@ -61,11 +60,11 @@ class Tallies:
         self.dropped[arm] = 1
         self.last_release[arm] = release
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Return the arrays by name."""
         return {name: getattr(self, name) for name in _FIELDS}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], *, bounded: bool) -> None:
+    def restore(self, arrays: Mapping[str, Array], *, bounded: bool) -> None:
         """Take over saved arrays; KeyError, TypeError or ValueError where K arms cannot have such sums."""
         shape = self.pulls.shape
         self.pulls = _checks.array("pulls", arrays["pulls"], np.int64, shape, low=0).copy()

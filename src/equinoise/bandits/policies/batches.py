@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._jit import njit
 from equinoise._random import integer
+from equinoise._typing import Floats, Ints
 from equinoise.bandits.rewards import BERNOULLI, Tape, reward_of
 
 __all__ = [
@@ -25,9 +25,6 @@ __all__ = [
     "never_pulled",
     "pull",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Batches(NamedTuple):

@@ -17,15 +17,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._jit import njit
+from equinoise._typing import Floats, Ints
 from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds
 
 __all__ = ["Elimination", "advance", "choose", "make_state", "play", "update"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _LONGEST = 2.0**62  # a tiny epsilon asks for an epoch that no integer counts; none so long is ever over
 

@@ -16,18 +16,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._random import next_word, uniform
+from equinoise._typing import Floats, Ints, Words
 from equinoise.bandits.policies.batches import best, fresh_batches, never_pulled, pull
 from equinoise.bandits.rewards import Run, Tape, advance_rounds, own_words, play_rounds
 
 __all__ = ["Thompson", "advance", "choose", "draw_beta", "make_state", "play", "update"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _LN4 = 1.3862943611198906
 _LN5_PLUS_1 = 2.6094379124341003
@@ -50,13 +48,13 @@ class Thompson(NamedTuple):
     private_sum: Floats
     private_n: Ints
     score: Floats
-    key: NDArray[np.uint64]
-    replicate: NDArray[np.uint64]
+    key: Words
+    replicate: Words
     epsilon: float
 
 
 def make_state(
-    n_arms: int, lanes: int, horizon: int | None, epsilon: float, key: NDArray[np.uint64], first: int
+    n_arms: int, lanes: int, horizon: int | None, epsilon: float, key: Words, first: int
 ) -> Thompson:
     """Return the state of the replicates first..first+lanes-1 before the first round; horizon is not used."""
     return Thompson(

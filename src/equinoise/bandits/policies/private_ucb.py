@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equinoise._jit import njit
+from equinoise._typing import Floats, Ints
 from equinoise.bandits.policies.ucb import (
     AT_ONCE,
     UCB,
-    Floats,
-    Ints,
     better,
     choose_lanes,
     confidence_at,

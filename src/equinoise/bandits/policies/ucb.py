@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import integer
+from equinoise._typing import Floats, Ints
 from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
 
 __all__ = [
@@ -51,9 +51,6 @@ AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and
 LARGEST_TABLE = 2**24  # entries: rounds beyond are computed as they come
 
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class IndexState(NamedTuple):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._elementary import log
 from equinoise._jit import njit
+from equinoise._typing import Floats, Ints
 from equinoise.mechanisms.kernels import floor_log2, hybrid_line, popcount, tail_line
 
 __all__ = [
@@ -103,7 +103,7 @@ def kind_of(privacy: Privacy, n: int) -> Any:
     return k * (k + 1) // 2 + popcount(n) - 1
 
 
-def _examples(privacy: Privacy) -> NDArray[np.int64]:
+def _examples(privacy: Privacy) -> Ints:
     """Return a number of pulls for every column of the widths."""
     if privacy.width != COUNTER:
         return np.ones(1, np.int64)
@@ -114,14 +114,14 @@ def _examples(privacy: Privacy) -> NDArray[np.int64]:
 
 
 @njit
-def _fill_widths(privacy: Privacy, pulls: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+def _fill_widths(privacy: Privacy, pulls: Ints, out: Floats) -> None:
     """Fill out float64[H, M] with 2 w of round i + 1 and an arm with pulls[j] pulls."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = 2.0 * width_at(privacy, pulls[j], i + 1)
 
 
-def width_table(privacy: Privacy, n_rounds: int) -> NDArray[np.float64]:
+def width_table(privacy: Privacy, n_rounds: int) -> Floats:
     """Return 2 w for the rounds 1..n and every kind of noise, float64[H, M], as far as a table may reach."""
     pulls = _examples(privacy)
     table = np.empty((min(n_rounds, LARGEST_TABLE // len(pulls)), len(pulls)))

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import DataFrame, Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ _UNLIKELY = 1e-6  # of arms drawn with equal probabilities: below, they were not
 _SUM = 1e-6  # how far probabilities may be from a sum of one
 
 
-def _column(frame: pd.DataFrame, argument: str, name: object) -> pd.Series[Any]:
+def _column(frame: DataFrame, argument: str, name: object) -> pd.Series[Any]:
     """Return a column, refused where it is missing or has missing values."""
     import pandas as pd
 
@@ -41,9 +41,7 @@ def _column(frame: pd.DataFrame, argument: str, name: object) -> pd.Series[Any]:
     return column
 
 
-def number_column(
-    frame: pd.DataFrame, argument: str, name: object, low: float, high: float
-) -> NDArray[np.float64]:
+def number_column(frame: DataFrame, argument: str, name: object, low: float, high: float) -> Floats:
     """Return a column of numbers or truth values within [low, high]."""
     import pandas as pd
 
@@ -55,7 +53,7 @@ def number_column(
     return _checks.array(f"column {name!r}", given, np.float64, (None,), low=low, high=high)
 
 
-def arm_column(frame: pd.DataFrame, arm: object) -> tuple[tuple[Hashable, ...], NDArray[np.int64]]:
+def arm_column(frame: DataFrame, arm: object) -> tuple[tuple[Hashable, ...], Ints]:
     """Return the arms' labels, sorted where they can be, and each row's index into them."""
     import pandas as pd
 
@@ -69,9 +67,7 @@ def arm_column(frame: pd.DataFrame, arm: object) -> tuple[tuple[Hashable, ...], 
     return tuple(labels.tolist()), codes.astype(np.int64)
 
 
-def kept_share(
-    frame: pd.DataFrame, propensity: object, labels: tuple[Hashable, ...], arms: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def kept_share(frame: DataFrame, propensity: object, labels: tuple[Hashable, ...], arms: Ints) -> Floats:
     """Return with what probability each row is kept, float64[M], so that every arm becomes equally likely."""
     if propensity is None:
         _check_alike(labels, arms)
@@ -82,11 +78,11 @@ def kept_share(
         of_row = number_column(frame, "propensity", propensity, 0.0, 1.0)
         if not of_row.min() > 0.0:
             raise ValueError(f"column {propensity!r} must be positive, got 0 in row {of_row.argmin()}")
-    shares: NDArray[np.float64] = of_row.min() / of_row
+    shares: Floats = of_row.min() / of_row
     return shares
 
 
-def _checked_shares(propensity: Mapping[Any, float], labels: tuple[Hashable, ...]) -> NDArray[np.float64]:
+def _checked_shares(propensity: Mapping[Any, float], labels: tuple[Hashable, ...]) -> Floats:
     if set(propensity) != set(labels):
         raise ValueError(
             f"propensity must have the arms {list(labels)} of the log, got {_checks.shown(list(propensity))}"
@@ -102,7 +98,7 @@ def _checked_shares(propensity: Mapping[Any, float], labels: tuple[Hashable, ...
     return shares
 
 
-def _check_alike(labels: tuple[Hashable, ...], arms: NDArray[np.int64]) -> None:
+def _check_alike(labels: tuple[Hashable, ...], arms: Ints) -> None:
     """Refuse a log whose arms were hardly drawn with equal probabilities, by a chi-squared test."""
     counts = np.bincount(arms, minlength=len(labels))
     expected = len(arms) / len(labels)

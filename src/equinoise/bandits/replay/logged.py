@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import DataFrame, Floats, Ints, Words
 from equinoise.bandits.entry import MAX_HORIZON, check_bounds
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.replay.columns import arm_column, kept_share, number_column
 from equinoise.bandits.result import History
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["Replay", "replay"]
 
@@ -48,10 +48,10 @@ class Replay(History):
     ([0, 1, 3], 3, [2, 2])
     """
 
-    rows: NDArray[np.int64]
+    rows: Ints
     labels: tuple[Hashable, ...]
-    logged: NDArray[np.int64]
-    logged_means: NDArray[np.float64]
+    logged: Ints
+    logged_means: Floats
 
     @property
     def n_rows(self) -> int:
@@ -63,7 +63,7 @@ class Replay(History):
         """Rows that were used, N: about one in K of those that the policy came to."""
         return len(self.rows)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row per round: round (from 0), row (of the log), arm (its label), reward."""
         import pandas as pd
 
@@ -77,7 +77,7 @@ class Replay(History):
             }
         )
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> DataFrame:
         """Return one row per arm: arm (its label), pulls, mean, logged, logged_mean."""
         import pandas as pd
 
@@ -94,7 +94,7 @@ class Replay(History):
 
 def replay(
     policy: str,
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     arm: str = "arm",
     reward: str = "reward",
@@ -206,12 +206,12 @@ def replay(
 
 def _walk(
     player: Any,
-    walk: NDArray[np.int64],
-    arms: NDArray[np.int64],
-    rewards: NDArray[np.float64],
+    walk: Ints,
+    arms: Ints,
+    rewards: Floats,
     n_arms: int,
     horizon: int,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return the rows that are used, in order: for a choice the next row of its arm, until there is none."""
     places = [np.flatnonzero(arms[walk] == k) for k in range(n_arms)]
     used: list[int] = []
@@ -228,12 +228,12 @@ def _walk(
     return np.array(used, dtype=np.int64)
 
 
-def _uniforms(key: NDArray[np.uint64], entity: int, replicate: int, n: int) -> NDArray[np.float64]:
+def _uniforms(key: Words, entity: int, replicate: int, n: int) -> Floats:
     """Return n uniforms in (0, 1) of the stream (key; 0, entity, replicate, SAMPLE)."""
     from equinoise._random import SAMPLE, fill_words, start_streams
 
     states, words = np.empty((4, 1), dtype=np.uint64), np.empty((n, 1), dtype=np.uint64)
     start_streams(key, entity, replicate, SAMPLE, states)
     fill_words(states, n, words)
-    uniforms: NDArray[np.float64] = ((words[:, 0] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    uniforms: Floats = ((words[:, 0] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return uniforms

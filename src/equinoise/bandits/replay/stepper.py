@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equinoise._typing import Floats, Ints, Words
 from equinoise.bandits.policies.registry import Policy
 from equinoise.bandits.rewards import Draws
 
@@ -25,7 +25,7 @@ class Stepper:
         epsilon: float,
         options: Mapping[str, Any],
         random_ties: bool,
-        key: NDArray[np.uint64],
+        key: Words,
         replicate: int,
     ) -> None:
         self._kernels, self._random_ties = spec.kernels, random_ties
@@ -43,7 +43,7 @@ class Stepper:
         self._kernels.update(self._state, 0, self.t, arm, reward, self._draws.at(self.t)[0])
         self.t += 1
 
-    def advance(self, rewards: NDArray[np.float64]) -> int:
+    def advance(self, rewards: Floats) -> int:
         """Play a round as simulations do, on the rewards float64[K] of all arms; return the arm."""
         i, tape = self._draws.row(self.t), self._draws.tape
         tape.table[i, :, 0] = rewards
@@ -55,11 +55,9 @@ class Stepper:
         return int((self._state.pulls[:, 0] - before).argmax())
 
 
-def arm_means(
-    arms: NDArray[np.int64], rewards: NDArray[np.float64], n_arms: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
     """Return (pulls int64[K], mean rewards float64[K]) of a history; NaN for an arm never pulled."""
     pulls = np.bincount(arms, minlength=n_arms)
-    means: NDArray[np.float64] = np.full(n_arms, np.nan)
+    means: Floats = np.full(n_arms, np.nan)
     np.divide(np.bincount(arms, weights=rewards, minlength=n_arms), pulls, out=means, where=pulls > 0)
     return pulls, means

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks
+from equinoise._typing import ArrayLike, Floats
 from equinoise.bandits.entry import LARGEST, MAX_HORIZON
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.replay.logged import Replay, replay
@@ -35,7 +35,7 @@ def tableau(
     replicate: int = 0,
     reward: str = "bernoulli",
     sigma: float = 1.0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Draw the rewards of all arms in all rounds [1]_.
 
     They are those of :func:`equinoise.bandits.simulate`: the policy that is simulated with this seed meets
@@ -92,7 +92,7 @@ def tableau(
     fill_tape(tape, make_streams(stream_key(seed), first, 1), rounds, spread)
     if kind == "bernoulli":
         return (tape.reward < given).astype(np.float64)
-    rewards: NDArray[np.float64] = tape.reward + given
+    rewards: Floats = tape.reward + given
     return rewards
 
 
@@ -176,7 +176,7 @@ def interact(
     return History(arms, rewards, pulls, means, spec.name, budget if spec.needs_epsilon else None)
 
 
-def _ask(player: Any, row: NDArray[np.float64]) -> int:
+def _ask(player: Any, row: Floats) -> int:
     """Let the policy choose an arm by the answers so far, and answer with that entry of the row alone."""
     arm: int = player.choose()
     player.update(arm, float(row[arm]))

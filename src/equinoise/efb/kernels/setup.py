@@ -8,13 +8,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from equinoise._jit import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from equinoise._typing import Floats, Ints
 
 
 @njit

@@ -17,7 +17,8 @@ from equinoise._elementary import exp
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
 from equinoise._random import CHANCE, NOISE, STRATEGY, laplace, next_word, philox, uniform
-from equinoise.efb.kernels.weights import Floats, Ints, Weights, multiply, pick
+from equinoise._typing import Floats, Ints, Words
+from equinoise.efb.kernels.weights import Weights, multiply, pick
 
 Source = tuple[Any, Any, Any]  # the two words of the key, and the replicate, all uint64
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
@@ -60,7 +61,7 @@ class Visits(NamedTuple):
     picked: Floats
     others: Floats
     divisor: Floats
-    word: NDArray[np.uint64]
+    word: Words
     value: Floats
     factor: Floats
 
@@ -175,9 +176,7 @@ def _first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
 
 
 @njit(forceinline=True)
-def add_noise(
-    value: Floats, word: NDArray[np.uint64], n: int, scale: float, source: Source, trial: Any
-) -> None:
+def add_noise(value: Floats, word: Words, n: int, scale: float, source: Source, trial: Any) -> None:
     """Set value[i] = xi_i, n independent Laplace(scale) draws; scale 0 gives zeros. word is scratch.
 
     Position i takes word i of the stream (key; 0, trial, replicate, NOISE). The loss is added to the
@@ -226,7 +225,7 @@ def run_trials(
     weights: Weights,
     visits: Visits,
     chance: Chance,
-    keys: NDArray[np.uint64],
+    keys: Words,
     replicate: int,
     start: int,
     stop: int,

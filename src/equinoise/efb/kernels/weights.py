@@ -14,13 +14,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from equinoise._typing import Floats, Ints
 
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 _BLOCK = 16  # actions that a scan looks at; a sum tree's fan-out

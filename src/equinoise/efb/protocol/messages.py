@@ -6,9 +6,9 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Floats, Ints
 from equinoise.games import GameTree
 from equinoise.games.tree import seal
 
@@ -35,8 +35,8 @@ class Strategy:
     """
 
     trial: int
-    infosets: NDArray[np.int64]
-    actions: NDArray[np.int64]
+    infosets: Ints
+    actions: Ints
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))
@@ -73,7 +73,7 @@ class Report:
     """
 
     trial: int
-    values: NDArray[np.float64]
+    values: Floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))

@@ -11,15 +11,14 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._files import load_arrays, save_arrays
 from equinoise._random import stream_key
+from equinoise._typing import Floats, Words
 from equinoise.efb import state
 from equinoise.efb.baselines import first_policy
-from equinoise.efb.kernels import trial as _kernels
-from equinoise.efb.kernels import weights
+from equinoise.efb.kernels import trial as _kernels, weights
 from equinoise.efb.protocol.messages import Report, Strategy
 from equinoise.efb.tuning import Tuning, checked_tuning, tune
 from equinoise.games import GameTree, Policy
@@ -86,9 +85,7 @@ class Server:
             given = made if given == "sharp" else tune(tree, horizon, epsilon, given)
         self._start(tree, given, first_policy(tree), stream_key(seed), 0)
 
-    def _start(
-        self, tree: GameTree, tuning: Tuning, weight: NDArray[np.float64], key: NDArray[np.uint64], trial: int
-    ) -> None:
+    def _start(self, tree: GameTree, tuning: Tuning, weight: Floats, key: Words, trial: int) -> None:
         self.tree, self.tuning = tree, tuning
         self._plan = state.make_plan(tree, tuning.exploration)
         self._weights = state.make_weights(tree, weight)
@@ -105,7 +102,7 @@ class Server:
         return self._trial
 
     @property
-    def policy(self) -> NDArray[np.float64]:
+    def policy(self) -> Floats:
         """The present behaviour policy, float64[A]."""
         out = np.empty(self.tree.n_actions)
         weights.policy(self.tree.action_ptr, self._weights.weight, out)

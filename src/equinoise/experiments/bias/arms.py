@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from equinoise import bandits, inference
+from equinoise._typing import Axes, DataFrame
 from equinoise.experiments.bias.common import PUBLISHED, Result, Running, drawn, gather, scaled
 from equinoise.experiments.bias.summary import Summary, summarise
 from equinoise.experiments.registry import Experiment
 from equinoise.report import figures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["EXPERIMENT_1", "EXPERIMENT_2", "BiasExperiment", "Spec", "experiment_1", "experiment_2", "show"]
 
@@ -146,7 +143,7 @@ class BiasExperiment(Result):
             rows.append(Claim(f"Regret{of}", *price, stderr=made.regret_stderr))
         return rows
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row per run and arm: run, arm, mean, bias, stderr, ci_low, ci_high."""
         import pandas as pd
 

@@ -6,22 +6,17 @@ import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Axes, DataFrame, Figure, Floats
 from equinoise.experiments.registry import Experiment
 from equinoise.experiments.steps import Progress, Settings
 from equinoise.report import bandit_figures, figures
 from equinoise.report.curves import legend_below
 from equinoise.report.exhibit import Claim, Exhibit, Table, comparison
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = [
     "LEVEL",
@@ -96,7 +91,7 @@ class PValues(Result):
     """
 
     names: tuple[str, ...]
-    p_values: dict[Any, NDArray[np.float64]]
+    p_values: dict[Any, Floats]
     labels: Mapping[Any, str]
     histogram: tuple[Any, ...] = ()
 
@@ -106,7 +101,7 @@ class PValues(Result):
         share = float(np.mean(p_values <= LEVEL))
         return share, math.sqrt(share * (1.0 - share) / len(p_values))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row per case: its entries, the share of p-values at or below 5%, its standard error."""
         import pandas as pd
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from equinoise import _results, bandits, inference
+from equinoise._typing import Axes
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import LEVEL, PValues, Running, drawn, gather, scaled
 from equinoise.experiments.bias.selection import least_pulled
 from equinoise.experiments.registry import Experiment
 from equinoise.report.curves import Curve, curves
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["Corrected", "correction", "show"]
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from equinoise import _checks, bandits
+from equinoise._typing import Axes, DataFrame
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import Result, Running, drawn, gather, named, scaled
 from equinoise.experiments.bias.summary import Summary, summarise
 from equinoise.experiments.registry import Experiment
 from equinoise.report import bandit_figures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["Frontier", "frontier", "show"]
 
@@ -38,7 +35,7 @@ class Frontier(Result):
     means: tuple[float, ...]
     summaries: dict[tuple[str, float | None], Summary]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row per point: policy, epsilon, private, bias and regret with their standard errors."""
         import pandas as pd
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import bandits, inference
+from equinoise._typing import Floats, Ints
 from equinoise.experiments.bias.common import PValues, Running, drawn, gather, scaled
 from equinoise.experiments.registry import Experiment
 from equinoise.report.exhibit import Exhibit, Picture
@@ -55,7 +55,7 @@ CASES = (
 )
 
 
-def least_pulled(pulls: NDArray[np.int64]) -> NDArray[np.int64]:
+def least_pulled(pulls: Ints) -> Ints:
     """Return the arm with the fewest pulls of each replicate, the first of equals: int64[R] of int64[R, K].
 
     It is a function of the actions alone, as the correction of p-values asks.
@@ -65,7 +65,7 @@ def least_pulled(pulls: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> least_pulled(np.array([[3, 2, 2], [1, 1, 1]]))
     array([1, 0])
     """
-    first: NDArray[np.int64] = np.argmin(pulls, axis=1)
+    first: Ints = np.argmin(pulls, axis=1)
     return first
 
 
@@ -99,7 +99,7 @@ def selection(
     return PValues(horizon, n, Case._fields, p_values, labels, histogram)
 
 
-def _tested(run: bandits.BanditRun, case: Case) -> NDArray[np.float64]:
+def _tested(run: bandits.BanditRun, case: Case) -> Floats:
     """Return the p-value of each replicate."""
     rows = np.arange(len(run.pulls))
     arm = least_pulled(run.pulls) if case.arm == "least pulled" else np.zeros(len(rows), dtype=np.int64)

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _results
+from equinoise._typing import Floats
 
 if TYPE_CHECKING:
     from equinoise.bandits import BanditRun
@@ -46,7 +46,7 @@ class Summary(NamedTuple):
     regret_stderr: float
 
 
-def arm_errors(run: BanditRun) -> NDArray[np.float64]:
+def arm_errors(run: BanditRun) -> Floats:
     """Return each arm's mean reward less its true mean, float64[R, K]; NaN where it was never pulled."""
     return run.means - run.true_means
 
@@ -93,7 +93,7 @@ def summarise(run: BanditRun) -> Summary:
     )
 
 
-def _is_clear(bias: NDArray[np.float64], stderr: NDArray[np.float64]) -> bool:
+def _is_clear(bias: Floats, stderr: Floats) -> bool:
     """Return whether the biases of the arms that vary are inconsistent with zero, taken together."""
     from scipy.special import chdtrc
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _results, bandits, inference
+from equinoise._typing import DataFrame, Floats
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import Running, gather
 from equinoise.experiments.bias.summary import Summary, arm_errors, summarise
@@ -22,9 +22,6 @@ from equinoise.experiments.commands.bandit_parameters import Parameters
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import bandit_figures, figures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Comparison", "Parameters", "compare", "parsed"]
 
@@ -55,7 +52,7 @@ class Comparison:
         return bandit_words.sentences(self.parameters)
 
     @property
-    def bound(self) -> NDArray[np.float64] | None:
+    def bound(self) -> Floats | None:
         """What the absolute bias of each arm is proven to stay within, float64[K]; None for no bound."""
         epsilon = self.parameters.epsilon
         if epsilon is None or not self.parameters.bounded or epsilon > math.log(2.0):
@@ -67,7 +64,7 @@ class Comparison:
         """Bias and regret of every run."""
         return {name: summarise(run) for name, run in self.runs.items()}
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row per run and arm: run, arm, mean, bias, stderr, ci_low, ci_high, bound."""
         import pandas as pd
 
@@ -93,7 +90,7 @@ class Comparison:
                 row[str(name)] = _finite(bias)
         return table
 
-    def regret_frame(self) -> pd.DataFrame:
+    def regret_frame(self) -> DataFrame:
         """Return one row per run and checkpoint: run, trials, mean, stderr, ci_low, ci_high."""
         import pandas as pd
 
@@ -194,7 +191,7 @@ def parsed(name: str, settings: Iterable[str]) -> dict[str, Any]:
     return made
 
 
-def _interval(errors: NDArray[np.float64]) -> tuple[float, ...]:
+def _interval(errors: Floats) -> tuple[float, ...]:
     """Return mean, standard error and 95% interval of one arm's errors, NaN for what is unknown."""
     seen = errors[~np.isnan(errors)]
     return tuple(map(float, _results.summarise(seen))) if seen.size else (math.nan,) * len(_ESTIMATE)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equinoise import _files, _results
+from equinoise._typing import Axes, Figure
 from equinoise.games import Environment, GameTree
 from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, csv_bytes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["document", "files", "sizes", "titled"]
 

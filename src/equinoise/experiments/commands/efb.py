@@ -7,17 +7,15 @@ import time
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equinoise import _checks, _results, efb, games
+from equinoise._typing import DataFrame
 from equinoise.efb.tuning import RULES
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Comparison", "Parameters", "compare", "prepare"]
 
@@ -70,7 +68,7 @@ class Comparison:
     runs: dict[str, efb.EfbRun]
     seconds: float
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return learner, trials, mean, stderr, ci_low, ci_high of the regret, and its proven bound."""
         import pandas as pd
 

@@ -9,12 +9,12 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks, _files, replicates
+from equinoise._typing import Array, Axes
 from equinoise.experiments.commands import common
 from equinoise.experiments.nvo import drawing
 from equinoise.experiments.steps import SECTIONS
@@ -27,9 +27,6 @@ from equinoise.nvo.release.draw import MAX_ROWS
 from equinoise.nvo.scales import RULES, positive
 from equinoise.report import figures, release_figures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["FILES", "SEARCHES", "Parameters", "Release", "baselines", "prepare", "release", "solve"]
 
@@ -102,7 +99,7 @@ def _normalised(scales: Any, histogram: Histogram) -> Any:
     return positive("scales", scales) / (stop - start)
 
 
-def _search(game: NoiseGame, method: str, seed: int, start: int, stop: int) -> dict[str, NDArray[Any]]:
+def _search(game: NoiseGame, method: str, seed: int, start: int, stop: int) -> dict[str, Array]:
     """Search from the seeds of some replicates."""
     find: Callable[[int], Profile] = getattr(game, method)
     found = [find(seed + r) for r in range(start, stop)]
@@ -162,7 +159,7 @@ class Release:
     others: dict[str, Profile]
     lower_bound: float
     certificate: dict[str, Any]
-    sample: NDArray[Any] | None
+    sample: Array | None
     seconds: float
 
     def rows(self) -> list[dict[str, Any]]:

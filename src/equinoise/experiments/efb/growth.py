@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _results, efb, games
+from equinoise._typing import Floats
 from equinoise.experiments.registry import Experiment
 from equinoise.experiments.steps import Progress, Settings
 from equinoise.report.curves import Curve, column, curves
@@ -99,7 +99,7 @@ def growth(
     )
 
 
-def power(x: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, float, float]:
+def power(x: Floats, values: Floats) -> tuple[float, float, float]:
     """Fit y = c x^p through means by least squares in logarithms.
 
     Parameters

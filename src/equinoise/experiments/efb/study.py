@@ -6,19 +6,17 @@ import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from equinoise import _results, efb, games
+from equinoise._typing import DataFrame
 from equinoise.experiments.registry import Experiment
 from equinoise.experiments.steps import Progress, Settings
 from equinoise.report import figures
 from equinoise.report.curves import Curve, column, curves
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Cell", "Study", "cells", "study"]
 
@@ -134,7 +132,7 @@ def _final(run: efb.EfbRun) -> tuple[float, float, float]:
     return float(estimate.mean), float(estimate.ci_low), float(estimate.ci_high)
 
 
-def _frame(runs: Runs) -> pd.DataFrame:
+def _frame(runs: Runs) -> DataFrame:
     """Return a row for each run: its learner, its regret with an interval, the bound, and their ratio."""
     import pandas as pd
 

@@ -9,23 +9,19 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import DataFrame, Floats
 from equinoise.experiments.nvo import drawing
 from equinoise.experiments.nvo.source import Source
 from equinoise.experiments.registry import Experiment
 from equinoise.experiments.steps import Progress, Settings, spread
 from equinoise.nvo import Histogram, NoiseGame, Profile
-from equinoise.report.curves import Curve, curves
-from equinoise.report.curves import column as column_figure
+from equinoise.report.curves import Curve, column as column_figure, curves
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["EPSILONS", "MECHANISMS", "QUICK", "Tables", "column", "compute", "published"]
 
@@ -93,7 +89,7 @@ class Tables:
     seconds: dict[tuple[str, float], float]
     lower_bound: dict[tuple[str, float], float]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row per mechanism and epsilon."""
         import pandas as pd
 
@@ -312,7 +308,7 @@ def _said(tables: Tables, names: tuple[str, ...], epsilon: float) -> str:
     return ", ".join(f"{name} {tables.profiles[name, epsilon].kl:.3g}" for name in names)
 
 
-def _positive(values: list[float]) -> NDArray[np.float64]:
+def _positive(values: list[float]) -> Floats:
     """Return values for a logarithmic axis, on which zero has no place: NaN leaves it out."""
     given = np.array(values)
     return np.where(given > 0.0, given, np.nan)

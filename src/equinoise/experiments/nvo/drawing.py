@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equinoise._typing import Axes, Floats
 from equinoise.nvo import Histogram, Profile
 from equinoise.report import figures, release_figures
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["length", "noise", "released", "values"]
 
@@ -24,7 +20,7 @@ def length(histogram: Histogram) -> float:
     return stop - start
 
 
-def values(histogram: Histogram) -> NDArray[np.float64]:
+def values(histogram: Histogram) -> Floats:
     """Return what the bins stand for."""
     return np.asarray(histogram.range[0] + histogram.midpoints * length(histogram))
 

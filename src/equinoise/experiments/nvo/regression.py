@@ -10,12 +10,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, _results, replicates
+from equinoise._typing import ArrayLike, DataFrame, Flags, Floats
 from equinoise.experiments.nvo.source import built_in, given
 from equinoise.experiments.registry import Experiment
 from equinoise.experiments.steps import Progress, Settings
@@ -23,9 +23,6 @@ from equinoise.nvo.pairs import PairGame, PairHistogram
 from equinoise.nvo.release.draw import draw_bins
 from equinoise.report.curves import Curve, column, curves
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["PUBLISHED", "SCORES", "Pair", "Regression", "Size", "pair", "regression"]
 
@@ -38,8 +35,6 @@ PUBLISHED = {
 _HIDDEN = (10, 10, 10)  # three layers of ten rectified linear units
 _WHY = "Other data, and errors in units of its own range."
 _CHANCE = "Other data; and a network of ten units a layer depends on its first weights."
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,9 +83,9 @@ class Regression:
     epsilon: Floats
     rmse: dict[str, Floats]
     kl: dict[str, Floats]
-    certified: NDArray[np.bool_]
+    certified: Flags
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return mechanism, epsilon, mean and standard error of the error, and kl."""
         import pandas as pd
 

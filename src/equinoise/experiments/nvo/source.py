@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equinoise._typing import Floats
 from equinoise.experiments.steps import Settings
 from equinoise.nvo import Histogram
 from equinoise.nvo.columns import read_column
 
 __all__ = ["INCOMES", "WAGES", "Source", "built_in", "given", "require_data"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

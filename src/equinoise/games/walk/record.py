@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equinoise._typing import Floats, Ints
 from equinoise.games.environment import Environment
 from equinoise.games.tree import GameTree, seal
 
@@ -196,7 +196,7 @@ class Record:
         infosets, leaves = seal(infoset_prob[order]), seal(leaf_prob[leaf_order])
         return tree, Environment(tree, infosets, leaves, seal(loss[leaf_order]), payoff_range)
 
-    def _breadth_first(self) -> NDArray[np.int64]:
+    def _breadth_first(self) -> Ints:
         """Return the infosets breadth first, those below one action in the order in which they were met."""
         below = defaultdict(list)
         for s, action in enumerate(self.infoset_parent):
@@ -209,7 +209,7 @@ class Record:
                     order.extend(below[action])
         return np.array(order, dtype=np.int64)
 
-    def _conditional(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _conditional(self) -> tuple[Floats, Floats]:
         """Divide the weight of every infoset and leaf by that of all below the same action."""
         totals: list[_Probability] = [0] * (self.n_actions + 1)  # the last is the root's, whose parent is -1
         counts = [0] * (self.n_actions + 1)
@@ -233,7 +233,7 @@ def _short(label: str) -> str:
     return text if len(text) <= 100 else f"{text[:40]} ... {text[-50:]}"
 
 
-def _pointers(counts: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+def _pointers(counts: Ints, first: int) -> Ints:
     """Return where each group begins when groups of these sizes follow one another."""
     result = np.empty(len(counts) + 1, dtype=np.int64)
     result[0] = first
@@ -246,7 +246,7 @@ def _fraction(payoff: _Probability) -> Fraction:
     return Fraction(payoff if isinstance(payoff, numbers.Rational) else float(payoff))
 
 
-def _losses(payoffs: Sequence[_Probability]) -> tuple[NDArray[np.float64], tuple[float, float] | None]:
+def _losses(payoffs: Sequence[_Probability]) -> tuple[Floats, tuple[float, float] | None]:
     """Scale payoffs to losses without rounding before the end: floats may be too far apart to subtract."""
     exact = {payoff: _fraction(payoff) for payoff in set(payoffs)}
     high, low = max(exact.values()), min(exact.values())

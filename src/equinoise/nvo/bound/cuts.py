@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equinoise import replicates
+from equinoise._typing import Floats, Ints
 from equinoise.nvo.bound.relaxation import Multipliers, Node, Problem, dual_bound, left_sides
-from equinoise.nvo.noise import Floats, Ints
 
 __all__ = ["Cuts", "Solution"]
 

@@ -7,12 +7,11 @@ import itertools
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from equinoise import _checks
+from equinoise._typing import ArrayLike, Floats
 from equinoise.nvo.bound.cuts import Cuts, Solution
 from equinoise.nvo.bound.relaxation import Node, Problem, make_problem
-from equinoise.nvo.noise import Floats
 from equinoise.nvo.search.table import checked_game, ratio_limits
 
 __all__ = ["lower_bound"]

@@ -16,13 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equinoise.nvo.noise import Floats, Ints
+from equinoise._typing import Flags, Floats, Ints
 
 __all__ = ["Multipliers", "Node", "Problem", "dual_bound", "left_sides", "make_problem"]
 
-Flags = NDArray[np.bool_]
 
 _UNIT = 2.0**-53
 _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too

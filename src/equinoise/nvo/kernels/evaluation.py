@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from equinoise._elementary import log
 from equinoise._jit import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from equinoise._typing import Floats, Ints
 
 MARGIN = 1.0 + 1e-12  # a type must be satisfied by this factor, so that whoever rounds otherwise agrees
 TINY = 1e-300

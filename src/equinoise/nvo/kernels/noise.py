@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from equinoise._elementary import exp
 from equinoise._jit import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from equinoise._typing import Floats, Ints
 
 _SMALLEST = -690.0  # ln of the smallest mass: what lies below is no outcome at all
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Floats, Ints
 from equinoise.nvo.evaluation import Evaluation
-from equinoise.nvo.noise import Floats, Noise
+from equinoise.nvo.noise import Noise
 
 __all__ = ["DELTA", "Composition", "compose"]
 
@@ -71,7 +71,7 @@ class Composition:
 
 
 def compose(
-    noise: Noise, counts: NDArray[np.int64], evaluation: Evaluation, draws: int, delta: float = DELTA
+    noise: Noise, counts: Ints, evaluation: Evaluation, draws: int, delta: float = DELTA
 ) -> Composition:
     """Bound epsilon of several independent draws of a profile.
 

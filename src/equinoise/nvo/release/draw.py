@@ -10,9 +10,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
+from equinoise._typing import Floats, Ints, Words
 
 if TYPE_CHECKING:
     from equinoise.nvo.profile import Profile
@@ -23,7 +23,7 @@ MAX_ROWS = 10**9
 _WORD = 64  # bits
 _CHUNK = 2**18  # rows whose words are drawn at a time
 
-Words = Callable[[int], NDArray[np.uint64]]
+WordSource = Callable[[int], Words]
 
 
 def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
@@ -73,7 +73,7 @@ def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncert
     return profile.game.histogram.to_units(draw_bins(profile.pmf, rows, seed))
 
 
-def draw_bins(pmf: NDArray[np.float64], size: int, seed: int | None = None) -> NDArray[np.int64]:
+def draw_bins(pmf: Floats, size: int, seed: int | None = None) -> Ints:
     """Draw numbers of bins with probabilities pmf / sum(pmf), exactly.
 
     Parameters
@@ -109,11 +109,11 @@ def draw_bins(pmf: NDArray[np.float64], size: int, seed: int | None = None) -> N
     return bins
 
 
-def _system_words(size: int) -> NDArray[np.uint64]:
+def _system_words(size: int) -> Words:
     return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
 
 
-def _seeded_words(seed: int) -> Words:
+def _seeded_words(seed: int) -> WordSource:
     """Return a source of words: the block at (draw, 0, 0, RELEASE) of the seed's key."""
     from equinoise._random import RELEASE, stream_key
 
@@ -121,7 +121,7 @@ def _seeded_words(seed: int) -> Words:
     return lambda size: np.asarray(generator.random_raw(size), dtype=np.uint64)
 
 
-def _invert(bounds: list[Fraction], drawn: NDArray[np.uint64], more: Words) -> NDArray[np.int64]:
+def _invert(bounds: list[Fraction], drawn: Words, more: WordSource) -> Ints:
     """Return how many boundaries are at or below each place in [0, 1), int64[n]; a word is its first bits."""
     cut = np.array([_floor(bound) for bound in bounds], dtype=np.uint64)
     bins = np.searchsorted(cut, drawn, side="left").astype(np.int64)
@@ -135,7 +135,7 @@ def _floor(bound: Fraction) -> int:
     return min(math.floor(bound * (1 << _WORD)), (1 << _WORD) - 1)
 
 
-def _settle(bounds: list[Fraction], word: int, more: Words) -> int:
+def _settle(bounds: list[Fraction], word: int, more: WordSource) -> int:
     """Return the bin of a place whose first bits `word` are also a boundary's: draw more of them."""
     bits = _WORD
     while True:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from equinoise._random import stream_key
-from equinoise.nvo.noise import Floats, Ints
+from equinoise._typing import Floats, Ints
 
 __all__ = ["anneal", "descend"]
 

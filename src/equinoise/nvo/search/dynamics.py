@@ -9,13 +9,12 @@ from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
-from equinoise.nvo.search.kernels import response
-from equinoise.nvo.search.kernels import response_state as _state
-from equinoise.nvo.search.table import Floats, Ints, checked_counts
+from equinoise._typing import ArrayLike, Flags, Floats, Ints, Words
+from equinoise.nvo.search.kernels import response, response_state as _state
+from equinoise.nvo.search.table import checked_counts
 
 __all__ = ["STARTS", "all_largest", "all_satisfied", "checked_start", "run"]
 
@@ -31,7 +30,7 @@ class _Task(NamedTuple):
     game: _state.Game
     bin_counts: Ints
     start: Ints | None  # int64[K, V], or drawn at random
-    key: NDArray[np.uint64]
+    key: Words
     max_rounds: int
 
 
@@ -92,7 +91,7 @@ def by_bin(game: _state.Game, state: _state.State) -> Ints:
     return counts[:, : game.of.n_scales]
 
 
-def _run_block(task: _Task, first: int, last: int) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+def _run_block(task: _Task, first: int, last: int) -> tuple[Ints, Ints, Flags]:
     found = [_run_one(task, r) for r in range(first, last)]
     counts, rounds, converged = zip(*found, strict=True)
     return np.array(counts), np.array(rounds), np.array(converged)

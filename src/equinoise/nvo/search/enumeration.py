@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
+from equinoise._typing import ArrayLike, Floats, Ints, Words
 from equinoise.nvo.search.kernels import enumeration as compiled
-from equinoise.nvo.search.table import Floats, Found, Ints, Table
+from equinoise.nvo.search.table import Found, Table
 
 __all__ = ["exhaustive", "genetic"]
 
@@ -128,9 +129,7 @@ def genetic(
 class _Herd:
     """The parents of a genetic search: options int16[P, n], best first."""
 
-    def __init__(
-        self, table: Table, key: NDArray[np.uint64], n_parents: int, n_kept: int, stay: float
-    ) -> None:
+    def __init__(self, table: Table, key: Words, n_parents: int, n_kept: int, stay: float) -> None:
         self.table, self.key, self.n_kept, self.stay = table, key, n_kept, stay
         self.starts = np.concatenate([[0], np.cumsum(table.records)])
         self.options = np.zeros((n_parents, table.game.n), dtype=np.int16)

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
+from equinoise._typing import ArrayLike, Ints, Words
 from equinoise.nvo.search.kernels import anneal as compiled
 from equinoise.nvo.search.kernels.transfers import excess
-from equinoise.nvo.search.table import Found, Ints, Table, checked_counts
+from equinoise.nvo.search.table import Found, Table, checked_counts
 
 __all__ = ["anneal"]
 
@@ -114,7 +114,7 @@ def _pieces(steps: int) -> Iterator[int]:
         yield min(_PIECE, steps - done)
 
 
-def _certified_start(table: Table, first: Ints | None, words: NDArray[np.uint64], steps: int) -> Ints:
+def _certified_start(table: Table, first: Ints | None, words: Words, steps: int) -> Ints:
     """Return a certified profile to start from, or the one with most satisfied records that was seen."""
     masses = table.game.masses.reshape(len(table.records), table.shape[1], -1)
     own = masses[np.arange(len(masses)), :, table.occupied].max(axis=0)
@@ -131,7 +131,7 @@ def _certified_start(table: Table, first: Ints | None, words: NDArray[np.uint64]
     return repaired if table.evaluate(repaired)[0] > most else best
 
 
-def _repaired(table: Table, counts: Ints, words: NDArray[np.uint64], steps: int) -> Ints:
+def _repaired(table: Table, counts: Ints, words: Words, steps: int) -> Ints:
     """Return what lowering the excess over the limits leads to, certified or not."""
     state = table.state(counts)
     now = excess(table.game, state, 0, 0, 0, 0, 0, 0)
@@ -142,7 +142,7 @@ def _repaired(table: Table, counts: Ints, words: NDArray[np.uint64], steps: int)
     return np.asarray(state.counts)
 
 
-def _annealed(table: Table, counts: Ints, words: NDArray[np.uint64], steps: int) -> Ints:
+def _annealed(table: Table, counts: Ints, words: Words, steps: int) -> Ints:
     """Return the best profile of a run that starts from a certified one."""
     state, best = table.state(counts), counts.copy()
     _, now = table.evaluate(counts)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from equinoise import _checks
-from equinoise.nvo.noise import Floats, Ints
+from equinoise._typing import ArrayLike, Floats, Ints
 
 __all__ = ["Floats", "Found", "Ints", "Limits", "Table", "checked_counts", "checked_game", "ratio_limits"]
 

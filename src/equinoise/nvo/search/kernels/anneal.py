@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._jit import njit
 from equinoise._random import SEARCH, exponential, integer, next_word, philox
-from equinoise.nvo.kernels.evaluation import Floats, Game, Ints, divergence
+from equinoise._typing import Floats, Ints, Words
+from equinoise.nvo.kernels.evaluation import Game, divergence
 from equinoise.nvo.search.kernels.transfers import State, accept, allowed, excess
-
-Words = NDArray[np.uint64]
 
 _THREE = np.uint64(3)
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import EVOLUTION, integer, next_word, philox, uniform
-from equinoise.nvo.kernels.evaluation import Floats, Game, Ints, evaluate
+from equinoise._typing import Floats, Ints, Words
+from equinoise.nvo.kernels.evaluation import Game, evaluate
 
 Options = NDArray[np.int16]
-Words = NDArray[np.uint64]
 
 
 @njit

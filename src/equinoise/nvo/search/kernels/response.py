@@ -11,10 +11,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._jit import njit
 from equinoise._random import TURN, integer, next_word, philox
+from equinoise._typing import Ints, Words
 from equinoise.nvo.search.kernels.response_limits import (
     breaks,
     keep,
@@ -35,7 +35,6 @@ from equinoise.nvo.search.kernels.response_state import (
     SHRUNK,
     USED,
     Game,
-    Ints,
     State,
     add_up,
     consider,
@@ -44,7 +43,7 @@ from equinoise.nvo.search.kernels.response_state import (
     utility_gain,
 )
 
-Keys = NDArray[np.uint64]
+Keys = Words
 
 _FAR = 1e150  # bounds this wide start again
 _MOVES = 4096  # between two new sums

@@ -12,13 +12,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._elementary import log
 from equinoise._jit import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from equinoise._typing import Floats, Ints
 
 LANES = 8  # scales side by side in a row of `across`
 PIECE = 16  # bins are padded to a multiple

@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from equinoise._jit import njit
+from equinoise._typing import Floats, Ints
 from equinoise.nvo.kernels.evaluation import MARGIN, Game, evaluate
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _SOMETHING = 5e-324  # the least positive number: who is alone somewhere is revealed outright
 _ROUNDING = 1e-11  # of the largest mass since the last fresh sum: more than differences may have lost
