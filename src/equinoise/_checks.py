@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from equinoise._typing import Array, ArrayLike, Flags
 
-__all__ = ["array", "choice", "epsilon", "flag", "integer", "number", "shown"]
+__all__ = ["Option", "Row", "array", "checked", "choice", "epsilon", "flag", "integer", "number", "shown"]
 
 
 def shown(value: object) -> str:
@@ -157,3 +159,78 @@ def _first(given: Array, wrong: Flags) -> str:
         return str(given)
     where = tuple(int(i) for i in np.argwhere(wrong)[0])
     return f"{given[where]} at index {where[0] if len(where) == 1 else where}"
+
+
+# What is registered by name, such as learners, games and counters, and the typed options that it takes.
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: what it may be, what it is where nobody says, and what it is for in a few words.
+
+    `choices` are those of a choice; `low` and `high` the closed range of an integer or a number, and None
+    leaves that end free.
+    """
+
+    kind: Literal["flag", "choice", "integer", "number"]
+    default: bool | str | int | float
+    summary: str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    def check(self, name: str, value: object) -> Any:
+        """Return `value` as this option takes it, or raise TypeError or ValueError."""
+        if self.kind == "flag":
+            return flag(name, value)
+        if self.kind == "choice":
+            return choice(name, value, self.choices)
+        if self.kind == "integer":
+            least, most = (None if end is None else int(end) for end in (self.low, self.high))
+            return integer(name, value, least, most)
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        return number(name, value, low, high)
+
+    def parse(self, name: str, text: str) -> Any:
+        """Return what `text` says on a command line, checked."""
+        words: Mapping[str, bool] = {"true": True, "yes": True, "false": False, "no": False}
+        value: object = text
+        try:
+            if self.kind == "flag":
+                value = words.get(text.lower(), text)
+            elif self.kind == "integer":
+                value = int(text)
+            elif self.kind == "number":
+                value = float(text)
+        except ValueError:
+            pass  # the check below says what is wrong
+        return self.check(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What a registry says of each of its entries; a registry adds what it needs itself.
+
+    `summary` is a few words without a full stop, `source` a reference, and `proof` says what is private and
+    why: None for what is not.
+    """
+
+    name: str
+    summary: str
+    source: str
+    proof: str | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    @property
+    def private(self) -> bool:
+        """Whether there is a proof of its privacy."""
+        return self.proof is not None
+
+
+def checked(owner: str, options: Mapping[str, Option], given: Mapping[str, object]) -> dict[str, Any]:
+    """Return every option of `owner`, given or by default, in the order of the registry, or refuse them."""
+    for name in given:
+        if name not in options:
+            raise TypeError(f"{name!r} is no option of the {owner}")
+    return {name: o.check(name, given[name]) if name in given else o.default for name, o in options.items()}

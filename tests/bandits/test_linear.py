@@ -17,13 +17,9 @@ from tests import naive_linear
 
 from equinoise._random import fill_words, start_streams, uniform
 from equinoise.bandits import linear
+from equinoise.bandits.linear.arrays import fill_directions, fill_normals, words_of
 from equinoise.bandits.linear.simulate import LinearRun, simulate
-from equinoise.bandits.linear.sphere import (
-    fill_directions,
-    fill_normals,
-    words_of,
-)
-from equinoise.bandits.linear.state import lanes_of, noise_widths
+from equinoise.bandits.linear.task import lanes_of, noise_widths
 
 COMPILED = not numba.config.DISABLE_JIT
 PRIVATE = "private-oful"

@@ -19,7 +19,7 @@ from equinoise.bandits import POLICIES, rewards as tapes, simulate
 from equinoise.bandits.entry import Live
 from equinoise.bandits.live import PrivateBandit, classes
 from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
-from equinoise.bandits.live.tallies import Tallies
+from equinoise.bandits.live.state import Tallies
 from equinoise.bandits.policies.registry import policy
 
 # name: class, policy, arguments of the class alone, options of the policy
@@ -750,7 +750,7 @@ def releases(monkeypatch):
     monkeypatch.setattr("equinoise.mechanisms.counter_base.secure_laplace", made)
     monkeypatch.setattr("equinoise.bandits.live.secure.secure_laplace", made)
     monkeypatch.setattr(
-        "equinoise.bandits.live.private.stream_key", lambda seed: key_of(0)
+        "equinoise.bandits.live.classes.stream_key", lambda seed: key_of(0)
     )  # posterior draws
     return made
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from equinoise._random import stream_key
-from equinoise.efb import simulate, state
-from equinoise.efb.kernels import trial
+from equinoise.efb import simulate
+from equinoise.efb.kernels import setup, trial
 from equinoise.games import bandit, load
 
 pytestmark = [pytest.mark.slow, pytest.mark.compiled]
@@ -137,10 +137,10 @@ def test_uniform_play_loses_its_gap_every_trial():
 def test_a_trial_changes_one_weight_and_one_sum_a_level(n, levels):
     """On one infoset with n actions: nothing is normalised whole, and sums have a fan-out of 16."""
     tree, environment = bandit(n)
-    plan = state.make_plan(tree, np.full(n, 1e-3))
-    weights = state.make_weights(tree, tree.uniform_policy())
+    plan = setup.make_plan(tree, np.full(n, 1e-3))
+    weights = setup.make_weights(tree, tree.uniform_policy())
     before = weights.weight.copy(), weights.sums.copy()
-    visits, chance = state.make_visits(tree), state.make_chance(environment)
+    visits, chance = setup.make_visits(tree), setup.make_chance(environment)
     trial.run_trials(plan, weights, visits, chance, stream_key(0), 0, 0, 1, 1e-3, 0.0)
     assert np.count_nonzero(weights.weight != before[0]) == 1
     assert np.count_nonzero(weights.sums != before[1]) == levels

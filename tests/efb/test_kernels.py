@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 from tests import naive
 
-from equinoise.efb import Report, Server, Tuning, User, play, simulate, state, tune
+from equinoise.efb import Report, Server, Tuning, User, play, simulate, tune
 from equinoise.efb.baselines import first_policy
-from equinoise.efb.kernels import trial as _kernels, weights as _weights
+from equinoise.efb.kernels import setup, trial as _kernels, weights as _weights
 from equinoise.games import GameTree, bandit, from_nested
 
 COMPILED = not numba.config.DISABLE_JIT
@@ -28,9 +28,9 @@ class Learner:
     def __init__(self, tree, exploration, policy=None, *, replicate=0):
         self.tree, self.replicate = tree, replicate
         self.key = [np.uint64(x) for x in np.random.SeedSequence(SEED).generate_state(2, np.uint64)]
-        self.plan = state.make_plan(tree, np.asarray(exploration, dtype=float))
-        self.weights = state.make_weights(tree, first_policy(tree) if policy is None else np.asarray(policy))
-        self.visits = state.make_visits(tree)
+        self.plan = setup.make_plan(tree, np.asarray(exploration, dtype=float))
+        self.weights = setup.make_weights(tree, first_policy(tree) if policy is None else np.asarray(policy))
+        self.visits = setup.make_visits(tree)
 
     def draw(self, trial):
         source = (*self.key, np.uint64(self.replicate))
@@ -193,7 +193,7 @@ def test_draws_of_one_infoset_follow_the_policy(width):
     policy = rng.random(width) ** 4 + 1e-9
     policy /= policy.sum()
     server = Server(tree, horizon=10**6, epsilon=1.0, seed=width)
-    server._weights = state.make_weights(tree, policy)
+    server._weights = setup.make_weights(tree, policy)
     n = 20_000 if COMPILED else 2000
     counts = np.zeros(width)
     for _ in range(n):

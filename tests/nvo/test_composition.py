@@ -12,8 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.release import composition
-from equinoise.nvo.release.budget import epsilon_for_total
-from equinoise.nvo.release.composition import compose
+from equinoise.nvo.release.composition import compose, epsilon_for_total
 
 
 def profile_of(values, bins, epsilon, scales, choice):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests import naive_nvo as naive
 
-from equinoise._options import checked
+from equinoise._checks import checked
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.gaussian import GaussianGame
 from equinoise.nvo.pairs import PairGame, PairHistogram

@@ -16,8 +16,8 @@ from equinoise._random import stream_key
 from equinoise.nvo.bound.lower import lower_bound
 from equinoise.nvo.kernels import evaluation
 from equinoise.nvo.search import Found, anneal, enumeration, exhaustive, genetic, local
+from equinoise.nvo.search.dynamics import Table, ratio_limits
 from equinoise.nvo.search.kernels import anneal as _anneal_kernels, enumeration as kernels, transfers
-from equinoise.nvo.search.table import Table, ratio_limits
 
 COMPILED = not numba.config.DISABLE_JIT
 STEPS = 10_000 if COMPILED else 60

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equinoise.report import bandit_figures, figures
+from equinoise.report import figures, pictures
 
 MEANS = np.array([0.9, 0.5, 0.1])
 
@@ -94,7 +94,7 @@ def boxes(ax):
 
 def test_every_point_of_the_frontier_has_its_label_and_interval():
     ax = figures.figure().subplots()
-    assert bandit_figures.frontier(ax, POINTS) is ax
+    assert pictures.frontier(ax, POINTS) is ax
     labels = ["0.1", "1", "10", "ucb", "uniform", *map(str, range(6))]
     assert [text.get_text() for text in ax.texts] == labels
     assert [tuple(text.xy) for text in ax.texts] == [
@@ -116,10 +116,10 @@ def test_every_point_of_the_frontier_has_its_label_and_interval():
 
 
 def test_hollow_points_are_those_without_a_clear_bias():
-    ax = bandit_figures.frontier(figures.figure().subplots(), POINTS)
+    ax = pictures.frontier(figures.figure().subplots(), POINTS)
     hollow, full = set(), set()
     for line in ax.get_lines():
-        if line.get_marker() in bandit_figures.MARKERS:
+        if line.get_marker() in pictures.MARKERS:
             kept = hollow if line.get_markerfacecolor() == "white" else full
             kept.update(zip(line.get_xdata(), line.get_ydata(), strict=True))
     assert hollow == {(p.regret, p.mean_absolute_bias) for p in POINTS.values() if not p.clear}
@@ -128,7 +128,7 @@ def test_hollow_points_are_those_without_a_clear_bias():
 
 def test_labels_cover_neither_points_nor_one_another_and_stay_inside():
     drawn = figures.figure(7.0, 5.5)
-    ax = bandit_figures.frontier(drawn.subplots(), POINTS)
+    ax = pictures.frontier(drawn.subplots(), POINTS)
     places = boxes(ax)
     frame = ax.get_window_extent()
     for i, box in enumerate(places):
@@ -143,7 +143,7 @@ def test_labels_cover_neither_points_nor_one_another_and_stay_inside():
 
 def test_a_long_label_at_the_edge_stays_inside():
     long = "a label that does not fit to the right of its point"
-    ax = bandit_figures.frontier(
+    ax = pictures.frontier(
         figures.figure().subplots(), dict(list(POINTS.items())[:3]) | {(long, None): point(400.0, 0.05)}
     )
     box, frame = boxes(ax)[-1], ax.get_window_extent()
@@ -151,22 +151,22 @@ def test_a_long_label_at_the_edge_stays_inside():
 
 
 def test_markers_are_enough_for_all_policies():
-    assert len(set(bandit_figures.MARKERS)) == len(bandit_figures.MARKERS) >= 11
+    assert len(set(pictures.MARKERS)) == len(pictures.MARKERS) >= 11
 
 
 def test_axes_are_linear_where_values_are_close_or_not_positive():
     near = {("one", 1.0): point(20.0, 0.01), ("two", 2.0): point(21.0, 0.04)}
-    ax = bandit_figures.frontier(figures.figure().subplots(), near)
+    ax = pictures.frontier(figures.figure().subplots(), near)
     assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
     none = dict.fromkeys([("one", 1.0), ("one", 2.0)], point(0.0, 0.0, False, math.nan, math.nan))
-    ax = bandit_figures.frontier(figures.figure().subplots(), none)
+    ax = pictures.frontier(figures.figure().subplots(), none)
     assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
     assert figures.png(ax.get_figure()).startswith(b"\x89PNG")
 
 
 def test_an_interval_that_reaches_below_zero_stays_on_a_logarithmic_axis():
     wide = {("one", 1.0): point(10.0, 0.001, False, 20.0, 0.01), ("two", 2.0): point(50.0, 0.1)}
-    ax = bandit_figures.frontier(figures.figure().subplots(), wide)
+    ax = pictures.frontier(figures.figure().subplots(), wide)
     assert min(ax.get_ylim()) > 0.0 and min(ax.get_xlim()) > 0.0
     assert figures.png(ax.get_figure()).startswith(b"\x89PNG")
 
@@ -175,7 +175,7 @@ def test_p_values_are_drawn_as_a_density_with_their_share_below_the_level():
     ax = figures.figure().subplots()
     p_values = np.array([0.0, 0.01, 0.05, 0.9])
     series = [("skewed", p_values), ("even", np.linspace(0, 1, 201))]
-    assert bandit_figures.p_value_histogram(ax, series) is ax
+    assert pictures.p_value_histogram(ax, series) is ax
     step = ax.get_lines()[0]
     np.testing.assert_allclose(step.get_xdata(), np.linspace(0, 1, 21))
     # 0 and 0.01 in the first bin; 0.05 is an edge, and belongs to the bin above it
@@ -186,7 +186,7 @@ def test_p_values_are_drawn_as_a_density_with_their_share_below_the_level():
     assert labels[-1] == "an honest test"
 
 
-@pytest.mark.parametrize("draw", [figures.bandit_bias, bandit_figures.frontier])
+@pytest.mark.parametrize("draw", [figures.bandit_bias, pictures.frontier])
 def test_nothing_imports_pyplot_for_a_file(draw):
     argument = [("one", run([0.0]))] if draw is figures.bandit_bias else POINTS
     drawn = figures.figure()

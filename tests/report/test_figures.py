@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from equinoise.report import figures, release_figures
+from equinoise.report import figures, pictures
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
@@ -103,7 +103,7 @@ def test_a_histogram_and_what_is_released_are_drawn():
     histogram, released = np.array([0.2, 0.5, 0.3]), np.array([0.3, 0.4, 0.3])
     values = np.array([10.0, 20.0, 30.0])
     series = [("NVO", released), ("Laplace", released[::-1])]
-    assert release_figures.distributions(ax, histogram, series, values=values, unit="cm") is ax
+    assert pictures.distributions(ax, histogram, series, values=values, unit="cm") is ax
     step = next(patch for patch in ax.patches if patch.get_label() == "original")
     np.testing.assert_array_equal(step.get_data().values, histogram)
     np.testing.assert_allclose(step.get_data().edges, [5.0, 15.0, 25.0, 35.0])
@@ -117,9 +117,7 @@ def test_a_histogram_and_what_is_released_are_drawn():
 
 
 def test_without_values_the_bins_are_numbered():
-    ax = release_figures.distributions(
-        figures.figure().subplots(), np.full(4, 0.25), [("one", np.full(4, 0.25))]
-    )
+    ax = pictures.distributions(figures.figure().subplots(), np.full(4, 0.25), [("one", np.full(4, 0.25))])
     np.testing.assert_array_equal(ax.get_lines()[0].get_xdata(), [0, 1, 2, 3])
     assert ax.get_xlabel() == "bin"
 
@@ -128,7 +126,7 @@ def test_noise_is_drawn_where_there_are_records():
     ax = figures.figure().subplots()
     counts = np.array([[0, 0], [1, 0], [8, 2]])
     values, scales = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.01])
-    release_figures.noise_scales(ax, values, scales, counts, [("Laplace", 0.2)], unit="cm")
+    pictures.noise_scales(ax, values, scales, counts, [("Laplace", 0.2)], unit="cm")
     points = ax.collections[0]
     np.testing.assert_array_equal(points.get_offsets(), [[2.0, 0.5], [3.0, 0.5], [3.0, 0.01]])
     areas = points.get_sizes()
@@ -142,7 +140,7 @@ def test_noise_is_drawn_where_there_are_records():
 def test_noise_is_drawn_by_how_far_it_moves_a_value():
     offsets, wide, narrow = np.arange(-5, 6) * 2.0, np.full(11, 1 / 11), np.eye(11)[5]
     series = [("wide", wide), ("narrow", narrow)]
-    ax = release_figures.noise_shapes(figures.figure().subplots(), offsets, series, unit="cm")
+    ax = pictures.noise_shapes(figures.figure().subplots(), offsets, series, unit="cm")
     assert [line.get_label() for line in ax.lines] == ["wide", "narrow"]
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), offsets)
     np.testing.assert_array_equal(ax.lines[1].get_ydata(), narrow)

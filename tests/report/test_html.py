@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from equinoise.report import figures, html
-from equinoise.report.curves import Curve, curves, legend_below
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.figures import Curve, curves, legend_below
 from equinoise.report.html import page
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equinoise import _checks
-from equinoise._options import Option, checked
+from equinoise._checks import Option, checked
 from equinoise._typing import Words
 
 __all__ = ["COUNTER", "LARGEST", "MAX_HORIZON", "WIDTHS", "Entry", "Live", "Policy", "check_bounds"]

@@ -14,7 +14,7 @@ from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, See
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from equinoise._options import Option
+    from equinoise._checks import Option
     from equinoise.bandits import Policy
     from equinoise.experiments.commands.bandit import Comparison
 

@@ -2,17 +2,162 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Jobs, Out, completing, one_of, say
-from equinoise.cli.nvo_words import reason, show
+from equinoise.cli.common import AsJson, Jobs, Out, completing, one_of, paragraph, say
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from equinoise.experiments.commands.nvo import Release
+
+__all__ = ["command", "reason", "show"]
+
+
+# What ``equinoise nvo`` prints: the table, the four limits, and what would help where there is no sample.
+
+
+_FAILING = 10  # bins that are listed
+_NO_BETTER = 5e-6  # of KL: it is printed with five digits
+_HEADINGS = {
+    "NVO": "NVO",
+    "Laplace, paper": "Laplace,\nas in the\npaper",
+    "Laplace, amplified": "Laplace,\ncalibrated\nfor any\ndata",
+    "Laplace, smallest": "Laplace,\ncalibrated\nfor these\ndata",
+}
+_LINES = (  # of the table: a measure in words, its key, and its digits
+    ("records that are satisfied", "satisfied", ",d"),
+    ("realised epsilon of one row", "realised_epsilon", ".4g"),
+    ("KL divergence from the data", "kl", ".5f"),
+    ("  its lower bound", "lower_bound", ".5f"),
+    ("  gap between the two", "gap", ".5f"),
+    ("error of the standard deviation\n(as a fraction of the range)", "sd_l1", ".4f"),
+    ("Jaccard index", "jaccard", ".4f"),
+    ("cosine similarity", "cosine", ".4f"),
+)
+_ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
+_VERDICT = {
+    True: "The sample was drawn with the operating system's randomness.",
+    False: "The sample was drawn with a seed: it is a test, and not private.",
+}
+
+
+def show(made: Release, written: list[Path]) -> None:
+    """Print the table, and what is and is not protected, or why there is no sample."""
+    screen = common.console()
+    print(_heading(made))
+    screen.print(_table(made))
+    if made.sample is None:
+        _explain(made, screen)
+        return
+    _compare(made, screen)
+    paragraph(screen, made.certificate["promise"])
+    for number, sentence in enumerate(made.certificate["limits"], 1):
+        paragraph(screen, sentence, f"{number}. ")
+    if made.certificate["composed"]["method"] == "Rényi divergence":
+        advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
+        paragraph(
+            screen,
+            f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.",
+        )
+    paragraph(screen, _VERDICT[made.parameters.seed is None])
+    print(f"For others: {', '.join(str(path) for path in written if path.parent.name != 'private')}")
+    print(f"Not for others: {', '.join(str(path) for path in written if path.parent.name == 'private')}")
+
+
+def _heading(made: Release) -> str:
+    histogram, game = made.profile.game.histogram, made.profile.game
+    left_out = made.column.n_rows - histogram.n
+    source = "public" if histogram.bounds_given else "the data's own"
+    parts = [
+        f"{made.parameters.path}, {made.column.name}: {histogram.n:,} records"
+        + (f" (and {left_out:,} left out without a value)" if left_out else ""),
+        f"bounds {histogram.bounds[0]:g} to {histogram.bounds[1]:g} ({source})",
+        f"{histogram.n_bins:,} bins from {histogram.range[0]:g} to {histogram.range[1]:g}",
+        _counted(len(game.scales), "noise scale"),
+        f"epsilon {game.epsilon:.4g} per row",
+    ]
+    return ", ".join(parts)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _table(made: Release) -> Table:
+    """Return a table of a column per mechanism, which fits 80 characters."""
+    rows = made.rows()
+    table = common.table("", *(_HEADINGS[row["mechanism"]] for row in rows), narrow=True)
+    for words, key, digits in _LINES:
+        table.add_row(words, *("" if row[key] is None else format(row[key], digits) for row in rows))
+    return table
+
+
+def _compare(made: Release, screen: Console) -> None:
+    """Say where one scale for all records does better than what was found."""
+    certified = [other for other in made.others.values() if other.certified]
+    best = min(certified, key=lambda other: other.kl, default=made.profile)
+    if best.kl >= made.profile.kl - _NO_BETTER:
+        return
+    start, stop = best.game.histogram.range
+    scale = float(best.game.scales[0]) * (stop - start)
+    others = ",".join(f"{each * (stop - start):.4g}" for each in made.profile.game.scales)
+    paragraph(
+        screen,
+        f"One scale for all records, {scale:.4g}, is more accurate on these data (KL {best.kl:.5f}). To let "
+        f"records choose it too: --search anneal --scales {others},{scale:.4g}",
+    )
+
+
+def reason(made: Release) -> str:
+    """Return in one clause why there is no sample."""
+    game = made.profile.game
+    if made.parameters.total_epsilon is not None:
+        return (
+            f"no epsilon per row was found with which all {made.certificate['rows']:,} rows stay within "
+            f"{made.parameters.total_epsilon:g} and every record is satisfied"
+        )
+    wrong = game.n - made.profile.n_satisfied
+    return f"{wrong:,} of {game.n:,} records are not satisfied at epsilon {game.epsilon:.4g}"
+
+
+def _explain(made: Release, screen: Console) -> None:
+    """Say which bins fail, and what would help."""
+    from equinoise.nvo.scales import sufficient_scale
+
+    game = made.profile.game
+    failing = made.failing()
+    if failing:
+        listed = "; ".join(
+            f"{row['value']:g} ({_counted(row['records'], 'record')}, epsilon {row['epsilon']:.3g})"
+            for row in failing[:_FAILING]
+        )
+        more = f"; and {len(failing) - _FAILING} more bins" if len(failing) > _FAILING else ""
+        paragraph(screen, f"Not satisfied, by value, the worst first: {listed}{more}.")
+    if made.lower_bound == float("inf"):
+        paragraph(
+            screen,
+            "The linear relaxation proves that with these scales and bins nothing can satisfy every record.",
+        )
+    start, stop = game.histogram.range
+    enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon) * (stop - start)
+    largest = float(game.scales.max()) * (stop - start)
+    together = made.parameters.total_epsilon is not None
+    advice = [
+        f"a larger scale (the largest is {largest:.3g}; {enough:.3g} satisfies every record, whatever the "
+        "data, and --scales 8 has it)",
+        "fewer bins (--bins)",
+        f"a larger {'--total-epsilon' if together else '--epsilon'}",
+        *(["fewer rows (--rows)"] if together else []),
+    ]
+    paragraph(screen, "What would help: " + ", ".join(advice[:-1]) + f", or {advice[-1]}.")
 
 
 def _scale_names(_: typer.Context) -> Iterable[str]:

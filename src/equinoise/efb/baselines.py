@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from equinoise._checkpoint import kept_as
-from equinoise._options import Option, Row
+from equinoise._checks import Option, Row
 from equinoise._typing import Flags, Floats
 from equinoise.efb.kernels import setup
 from equinoise.efb.tuning import RULES, Tuning, noise_scale, tuned

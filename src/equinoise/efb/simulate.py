@@ -15,8 +15,8 @@ import numpy as np
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
 from equinoise._typing import Axes, DataFrame, Floats, Ints, Words
-from equinoise.efb import baselines, state
-from equinoise.efb.kernels import trial, weights as _weights
+from equinoise.efb import baselines
+from equinoise.efb.kernels import setup, trial, weights as _weights
 from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_tuning
 from equinoise.games import Environment, GameTree, Policy, Schedule
 
@@ -226,7 +226,7 @@ def _task(
     start, next_one = 0, 0
     for part, lasts in entries:
         if id(part) not in chances:
-            chances[id(part)] = len(chances), state.make_chance(part)
+            chances[id(part)] = len(chances), setup.make_chance(part)
         end = start + lasts
         while start < end and next_one < len(checkpoints):
             stop = min(end, int(checkpoints[next_one]))
@@ -234,7 +234,7 @@ def _task(
             segments.append((chances[id(part)][0], start, stop, reached))
             next_one += reached >= 0
             start = stop
-    plan = state.make_plan(tree, learner.tuning.exploration)
+    plan = setup.make_plan(tree, learner.tuning.exploration)
     made = tuple(chance for _, chance in chances.values())
     return _Task(tree, plan, made, tuple(segments), learner, key, len(checkpoints))
 
@@ -242,16 +242,16 @@ def _task(
 @kept_as("equinoise.efb.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, Floats]:
     """Run the replicates start..stop-1, in pieces between which progress is told: what executors get."""
-    plan, visits = state.sealed(task.plan), state.make_visits(task.tree)
+    plan, visits = setup.sealed(task.plan), setup.make_visits(task.tree)
     for chance in task.chances:
-        state.sealed(chance)
+        setup.sealed(chance)
     shape = (stop - start, task.n_checkpoints)
     expected, observed = np.empty(shape), np.empty(shape)
     policy = np.empty((stop - start, task.tree.n_actions))
     rate, scale = task.learner.tuning.learning_rate, task.learner.scale
     piece = max(1, _WORK_A_PIECE // len(visits.infoset))
     for i in range(stop - start):
-        weights = state.make_weights(task.tree, task.learner.first_policy)
+        weights = setup.make_weights(task.tree, task.learner.first_policy)
         totals = np.zeros(2)
         for which, first, end, checkpoint in task.segments:
             ran, chance = np.zeros(2), task.chances[which]

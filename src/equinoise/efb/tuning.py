@@ -10,7 +10,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
-from equinoise._options import Row
+from equinoise._checks import Row
 from equinoise._typing import ArrayLike, Floats
 from equinoise.efb.kernels import setup
 from equinoise.games import GameTree

@@ -8,6 +8,7 @@ import importlib.metadata
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,8 +16,6 @@ import equinoise
 from equinoise import _checks
 from equinoise._jit import cache_directory
 from equinoise.report.exhibit import Exhibit
-
-__all__ = ["PILLARS", "SCALES", "SECTIONS", "Progress", "Settings", "Step", "left_out", "spread", "versions"]
 
 PILLARS = ("efb", "nvo", "bias")
 SCALES = ("quick", "full")
@@ -162,3 +161,43 @@ def spread(
 def left_out(step: Step, reason: str) -> Exhibit:
     """Return what stands for an experiment that cannot be done here."""
     return Exhibit(step.name, SECTIONS[step.pillar], step.title, "Left out.", f"Left out: {reason}")
+
+
+# A row for each experiment of ``equinoise reproduce``: all that is said about it is said there.
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment, at either scale.
+
+    Attributes
+    ----------
+    name : str
+        Of its step, its exhibit and its files.
+    pillar : {"efb", "nvo", "bias"}
+    title : str
+    function : callable
+        ``function(experiment, size, settings, executor, progress) -> Exhibit``. The executor may be None;
+        progress takes the share that is done.
+    quick, full
+        What the function gets as `size` at either scale.
+    seconds : (float, float)
+        About how long it takes at either scale, for nothing but the time left.
+    """
+
+    name: str
+    pillar: str
+    title: str
+    function: Callable[..., Exhibit]
+    quick: Any
+    full: Any
+    seconds: tuple[float, float]
+
+    def step(self, settings: Settings) -> Step:
+        """Return the experiment at the scale of the settings."""
+        make = partial(self.function, self, self.full if settings.full else self.quick)
+        return Step(self.name, self.pillar, self.title, make, self.seconds[settings.full])
+
+    def exhibit(self, **parts: Any) -> Exhibit:
+        """Return an exhibit under this experiment's name and title; `parts` are its other attributes."""
+        return Exhibit(self.name, SECTIONS[self.pillar], self.title, **parts)

@@ -25,16 +25,19 @@ from typing import TYPE_CHECKING
 from equinoise._lazy import attach
 
 if TYPE_CHECKING:
-    from equinoise.games.catalog import bandit, complete
+    from equinoise.games.catalog import bandit, complete, from_nested
     from equinoise.games.efg.reader import read_efg
-    from equinoise.games.environment import Environment
+    from equinoise.games.environment import (
+        Environment,
+        Schedule,
+        best_response_value,
+        policy_value,
+        uniform_value,
+    )
     from equinoise.games.loading import load
-    from equinoise.games.nested import from_nested
     from equinoise.games.poker import kuhn_poker, leduc_poker
     from equinoise.games.policy import Policy, realization_plan
-    from equinoise.games.schedule import Schedule
     from equinoise.games.tree import GameTree
-    from equinoise.games.values import best_response_value, policy_value, uniform_value
 
 __all__ = [
     "Environment",

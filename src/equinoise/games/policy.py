@@ -11,7 +11,7 @@ from equinoise._typing import ArrayLike, DataFrame, Floats
 from equinoise.games import kernels
 from equinoise.games.environment import check_policy
 from equinoise.games.tree import GameTree, keep, seal
-from equinoise.games.walk.opponents import distinct_names
+from equinoise.games.walk.walk import distinct_names
 
 __all__ = ["Policy", "realization_plan"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks
-from equinoise._options import Option, Row
+from equinoise._checks import Option, Row
 from equinoise._typing import ArrayLike, Floats
 from equinoise.mechanisms.counter_base import Counter, Kernel
 

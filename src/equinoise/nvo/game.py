@@ -19,7 +19,7 @@ from equinoise.nvo.profile import Profile
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.scales import chosen_scales, sufficient_scale, uniform_scale
 from equinoise.nvo.search import dynamics
-from equinoise.nvo.search.table import Found, checked_counts
+from equinoise.nvo.search.dynamics import Found, checked_counts
 
 __all__ = ["Game", "LimitedGame", "NoiseGame"]
 

@@ -180,13 +180,13 @@ class Profile:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the histogram and what is released, in the data's units (of two columns by cells)."""
-        from equinoise.report import release_figures
+        from equinoise.report import pictures
 
         bins = np.arange(len(self.counts))
         units = self.game.histogram.to_units(bins)
         values: Any
         values, unit = (bins, "cell") if isinstance(units, tuple) else (units, "value")
-        return release_figures.distributions(
+        return pictures.distributions(
             ax, self.game.histogram.pmf, [(self.method, self.pmf)], values=values, unit=unit
         )
 

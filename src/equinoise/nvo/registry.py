@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from equinoise._options import Option
+from equinoise._checks import Option
 
 __all__ = ["FAMILIES", "SEARCHES", "Family", "Search"]
 

@@ -16,12 +16,12 @@ from equinoise import bandits, inference
 from equinoise.bandits import linear
 from equinoise.experiments.bias import (
     arms,
+    common as summary,
     correction as corrections,
     exhibits,
     frontier as frontiers,
     regression,
     selection as selections,
-    summary,
 )
 from equinoise.experiments.bias.arms import experiment_1, experiment_2
 from equinoise.experiments.bias.common import scaled

@@ -14,7 +14,7 @@ import pytest
 
 from equinoise.experiments.commands.nvo import Parameters, baselines, prepare, release, solve
 from equinoise.nvo import Histogram, NoiseGame
-from equinoise.report import release_figures
+from equinoise.report import pictures
 
 
 @pytest.fixture(scope="module")
@@ -105,13 +105,13 @@ def drawn_by(monkeypatch, made):
     """Return what the figures of a release are drawn from, by the path of their file."""
     seen = []
     for name in ("distributions", "noise_shapes", "noise_scales"):
-        plain = getattr(release_figures, name)
+        plain = getattr(pictures, name)
 
         def spy(ax, *arguments, plain=plain, **options):
             seen.append(arguments)
             return plain(ax, *arguments, **options)
 
-        monkeypatch.setattr(release_figures, name, spy)
+        monkeypatch.setattr(pictures, name, spy)
     fresh = dataclasses.replace(made)  # what it shows is kept
     files = [path for path in fresh.files() if path.endswith(".png")]
     return dict(zip(files, seen, strict=True))

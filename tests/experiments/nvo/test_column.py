@@ -22,8 +22,7 @@ from equinoise.experiments.nvo.column import (
     published,
 )
 from equinoise.experiments.nvo.source import given
-from equinoise.experiments.registry import Experiment
-from equinoise.experiments.steps import Settings
+from equinoise.experiments.steps import Experiment, Settings
 from equinoise.nvo import Histogram
 
 SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[4] / "shared")

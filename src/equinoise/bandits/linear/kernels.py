@@ -20,8 +20,7 @@ import numpy as np
 from equinoise._jit import njit
 from equinoise._random import fill_words, laplace, uniform
 from equinoise._typing import Floats
-from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams
-from equinoise.bandits.linear.sphere import fill_directions, fill_normals
+from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams, fill_directions, fill_normals
 from equinoise.mechanisms.kernels import prefix_total
 
 __all__ = ["play", "play_private"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -13,10 +14,116 @@ from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
 from equinoise._typing import ArrayLike, Axes, DataFrame, Floats, Ints
-from equinoise.bandits.linear import checks
-from equinoise.bandits.linear.registry import POLICIES
+from equinoise.bandits.entry import Entry
 
-__all__ = ["POLICIES", "LinearRun", "simulate"]
+__all__ = ["LinearPolicy", "LinearRun", "POLICIES", "simulate"]
+
+
+# The policies of linear bandits by name: what each is, and what makes it so.
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearPolicy(Entry):
+    """A policy of linear bandits: an :class:`~equinoise.bandits.entry.Entry`, and what follows.
+
+    Attributes
+    ----------
+    wide : bool
+        Whether its index is widened by the confidence in the estimate.
+    in_turn : bool
+        Whether arms are played in turn, whatever their index.
+    """
+
+    wide: bool = False
+    in_turn: bool = False
+
+
+_ALL = (
+    LinearPolicy(
+        name="oful",
+        summary="optimism with the confidence ellipsoid of a ridge regression for each arm",
+        source="Abbasi-Yadkori, Pal, Szepesvari (2011), Improved algorithms for linear stochastic bandits",
+        wide=True,
+    ),
+    LinearPolicy(
+        name="private-oful",
+        summary="oful on sums from private counters, widened for their noise",
+        source="Neel, Roth (2018); Chan, Shi, Song (2011), Private and continual release of statistics",
+        proof="Contexts are public. A reward enters one arm's counter, clipped; its sums are epsilon-private "
+        "all together, and all that is played after is made of them (post-processing).",
+        noise="Laplace(L s/epsilon) a coordinate and node of the counter, s the L1 sensitivity of an item",
+        needs_epsilon=True,
+        wide=True,
+    ),
+    LinearPolicy(name="greedy", summary="the largest estimated mean", source="a control"),
+    LinearPolicy(name="uniform", summary="one arm after the other", source="a control", in_turn=True),
+)
+
+POLICIES: Mapping[str, LinearPolicy] = {row.name: row for row in _ALL}
+
+
+# Checks of the arguments of linear bandits that concern them alone.
+
+
+LARGEST = 1e6  # entry of contexts and coefficients, and sigma
+_CONDITION = 1e10  # largest |x|^2/ridge: beyond it, updates of V^-1 would lose too many digits
+
+
+def given_theta(theta: ArrayLike | None, n: int, k: int, d: int) -> Floats | None:
+    """Return a copy of given coefficients, [K, d] or [R, K, d], or None where they are to be drawn."""
+    if theta is None:
+        return None
+    given = _checks.array("theta", theta, np.float64, None, low=-LARGEST, high=LARGEST)
+    return _checks.array("theta", given, np.float64, (n, k, d) if given.ndim == 3 else (k, d)).copy()
+
+
+def given_contexts(contexts: str | ArrayLike, rounds: int, k: int, d: int) -> Floats:
+    """Return given contexts, or an array of no rounds where they are to be drawn."""
+    if isinstance(contexts, str):
+        _checks.choice("contexts", contexts, ("sphere",))
+        return np.empty((0, k, d))
+    shape = (rounds, k, d)
+    return _checks.array("contexts", contexts, np.float64, shape, low=-LARGEST, high=LARGEST).copy()
+
+
+def _longest(vectors: Floats | None) -> float:
+    """Return the largest length along the last axis; 1 where the vectors are still to be drawn."""
+    if vectors is None or vectors.size == 0:
+        return 1.0
+    return math.sqrt(np.square(vectors).sum(axis=-1).max())
+
+
+def regular_ridge(ridge: float, contexts: Floats) -> float:
+    """Return the ridge, refused where the contexts are too long for it."""
+    regular = _checks.number("ridge", ridge, 0.0, open_low=True)
+    needed = _longest(contexts) ** 2 / _CONDITION
+    if regular < needed:
+        raise ValueError(
+            "ridge must be at least 1e-10 times the largest squared length of a context, "
+            f"here {needed:g}, got {ridge!r}"
+        )
+    return regular
+
+
+def check_means(theta: Floats | None, contexts: Floats) -> None:
+    """Refuse binary rewards where a mean theta'x may leave [-1, 1]."""
+    largest = _longest(theta) * _longest(contexts)
+    if largest > 1.0 + 1e-9:
+        raise ValueError(
+            "reward can be 'binary' only where |theta| |x| is at most 1 for all arms and contexts, "
+            f"got {largest:g}"
+        )
+
+
+def clip_range(clip: tuple[float, float] | None, default: float) -> tuple[float, float]:
+    """Return (low, high), by default as far as `default` to both sides of zero."""
+    if clip is None:
+        return -default, default
+    low, high = _checks.array("clip", clip, np.float64, (2,), low=-LARGEST, high=LARGEST).tolist()
+    if not low < high:
+        raise ValueError(f"clip must be a pair (low, high) with low < high, got {_checks.shown(clip)}")
+    return low, high
+
 
 MAX_HORIZON = 10**8  # widths are tabulated
 
@@ -214,17 +321,17 @@ def simulate(
     rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     n = _checks.integer("n_replicates", n_replicates, 1)
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
-    coefficients = checks.given_theta(theta, n, k, d)
-    given = checks.given_contexts(contexts, rounds, k, d)
-    regular = checks.regular_ridge(ridge, given)
+    coefficients = given_theta(theta, n, k, d)
+    given = given_contexts(contexts, rounds, k, d)
+    regular = regular_ridge(ridge, given)
     failure = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    deviation = _checks.number("sigma", sigma, 0.0, checks.LARGEST)
+    deviation = _checks.number("sigma", sigma, 0.0, LARGEST)
     binary = _checks.choice("reward", reward, ("gaussian", "binary")) == "binary"
     if binary:
         deviation = 1.0
-        checks.check_means(coefficients, given)
+        check_means(coefficients, given)
     budget = row.checked_epsilon(epsilon, 0.0)
-    clipped = checks.clip_range(clip, 1.0 if binary else 1.0 + 3.0 * deviation)
+    clipped = clip_range(clip, 1.0 if binary else 1.0 + 3.0 * deviation)
     _results.check_memory(n, k * d * (d + 3) + k + len(checkpoints) + 4 * rounds // n)
     from equinoise._random import stream_key
     from equinoise.bandits.linear import task as _linear_task

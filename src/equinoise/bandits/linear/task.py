@@ -3,16 +3,143 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise import replicates
 from equinoise._checkpoint import kept_as
+from equinoise._random import CONTEXT, NOISE, REWARD, start_streams
 from equinoise._typing import Array, Floats, Ints, Words
-from equinoise.bandits.linear import kernels, state
-from equinoise.bandits.linear.arrays import Learner, Plan
-from equinoise.bandits.linear.registry import POLICIES
+from equinoise.bandits.linear import kernels
+from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams, fill_directions, words_of
+from equinoise.bandits.linear.simulate import POLICIES
+from equinoise.mechanisms.kernels import fill_widths
+
+# Arrays for the kernels of linear bandits, made from checked arguments, and results taken out of them.
+
+
+_LANES = 128  # enough that the entry into a loop over lanes costs little
+_FEWEST_LANES = 16
+_MEMORY = 2**22  # bytes of a state, at which there are fewer lanes: about what a core's cache holds
+VECTOR = 8  # lanes of the widest vector
+_THETA = 1  # entity of the stream from which coefficients are drawn
+
+
+def lanes_of(n_arms: int, dimension: int) -> int:
+    """Return how many replicates are best played side by side."""
+    of_one = 8 * n_arms * dimension * (dimension + 7)
+    return min(_LANES, max(_FEWEST_LANES, _MEMORY // of_one // VECTOR * VECTOR))
+
+
+def confidence_widths(horizon: int, dimension: int, ridge: float, delta: float, sigma: float) -> Floats:
+    """Return sigma sqrt(d ln((1 + n/ridge)/delta)) + sqrt(ridge) for n = 0 to T, float64[T+1]."""
+    pulls = np.arange(horizon + 1)
+    spread: Floats = np.sqrt(dimension * np.log((1.0 + pulls / ridge) / delta))
+    return sigma * spread + math.sqrt(ridge)
+
+
+def noise_widths(horizon: int, scale: float, delta: float) -> Floats:
+    """Return what the noise of a counter stays within with probability 1 - delta, for its sums 0 to T."""
+    of_draws = np.empty((1, horizon.bit_length() + 1))
+    fill_widths(np.array([math.log(2.0 / delta)]), scale, of_draws)
+    widths: Floats = of_draws[0, np.bitwise_count(np.arange(horizon + 1))]
+    return widths
+
+
+def make_streams(key: Words, first: int, lanes: int) -> Streams:
+    """Return the streams of the replicates first..first + lanes - 1."""
+    streams = Streams._make(np.empty((4, lanes), dtype=np.uint64) for _ in Streams._fields)
+    for states, purpose in zip(streams, (CONTEXT, REWARD, NOISE), strict=True):
+        start_streams(key, 0, first, purpose, states)
+    return streams
+
+
+def draw_theta(key: Words, first: int, lanes: int, n_arms: int, dimension: int) -> Floats:
+    """Return coefficients float64[W, K, d]: the first is zero, the others uniform on the unit sphere.
+
+    They come from the stream (key; 0, 1, replicate, CONTEXT).
+    """
+    theta = np.zeros((n_arms, dimension, lanes))
+    free = dimension - 1
+    if free:
+        states = np.empty((4, lanes), dtype=np.uint64)
+        start_streams(key, _THETA, first, CONTEXT, states)
+        drawn = np.empty((n_arms * free, lanes))
+        words = np.empty((words_of(n_arms, free), lanes), dtype=np.uint64)
+        fill_directions(states, words, np.empty(((free + 1) // 2 + 2, lanes)), free, drawn)
+        theta[:, 1:] = drawn.reshape(n_arms, free, lanes)
+    return np.ascontiguousarray(theta.transpose(2, 0, 1))
+
+
+def lanes_last(theta: Floats) -> Floats:
+    """Return coefficients float64[W, K, d] as the kernels take them, float64[K d, W]."""
+    return np.ascontiguousarray(theta.reshape(len(theta), -1).T)
+
+
+def sealed(plan: Plan) -> Plan:
+    """Make the arrays of a plan read-only (again, where they come from another process) and return it."""
+    for part in plan:
+        if isinstance(part, np.ndarray):
+            part.flags.writeable = False
+    return plan
+
+
+def make_learner(plan: Plan, n_arms: int, dimension: int, ridge: float) -> Learner:
+    """Return the regressions before the first round: V = ridge I, b = 0."""
+    lanes = plan.theta.shape[1]
+    private = plan.noise_width.size > 0
+    row, column = np.triu_indices(dimension)
+    inverse = np.tile(np.where(row == column, 1.0 / ridge, 0.0)[:, np.newaxis], (n_arms, lanes))
+    shape = (n_arms, lanes)
+    kept = (n_arms * dimension, lanes) if private else (0, lanes)
+    return Learner(
+        pulls=np.zeros(shape, dtype=np.int64),
+        inverse=np.ascontiguousarray(inverse),
+        estimate=np.zeros((n_arms * dimension, lanes)),
+        bonus=np.full(shape, plan.width[0]),
+        noise_bonus=np.full(shape, -1.0 if private else 0.0),
+        regret=np.zeros(lanes),
+        moment=np.zeros(kept),
+        clipped=np.zeros(kept),
+        totals=np.zeros(math.prod(kept) * plan.slots),
+    )
+
+
+def make_round(n_arms: int, dimension: int, lanes: int) -> Round:
+    """Return scratch for one round."""
+    words = max(words_of(n_arms, dimension), dimension, 2)
+    of: dict[str, Any] = {
+        "word": np.zeros((words, lanes), dtype=np.uint64),
+        "context": np.zeros((n_arms * dimension, lanes)),
+        "cuts": np.zeros(((dimension + 1) // 2 + 2, lanes)),
+        "triangle": np.zeros((dimension * (dimension + 1) // 2, lanes)),
+        "normal": np.zeros((2, lanes)),
+        "arm": np.zeros(lanes, dtype=np.int64),
+        "row_of": np.zeros(lanes, dtype=np.uint64),
+        "triangle_of": np.zeros(lanes, dtype=np.uint64),
+    }
+    of |= {name: np.zeros((n_arms, lanes)) for name in ("half", "mean", "expected", "spread")}
+    of |= {name: np.zeros((dimension, lanes)) for name in ("played", "image", "noise")}
+    of |= {name: np.zeros(lanes) for name in ("row", "best", "top", "reward", "scale", "step")}
+    return Round(**of)
+
+
+def gram_inverse(learner: Learner, n_arms: int, dimension: int) -> Floats:
+    """Return V^-1 of every lane and arm, float64[W, K, d, d]."""
+    lanes = learner.regret.size
+    triangles = learner.inverse.reshape(n_arms, -1, lanes).transpose(2, 0, 1)
+    row, column = np.triu_indices(dimension)
+    out = np.empty((lanes, n_arms, dimension, dimension))
+    out[..., row, column] = triangles
+    out[..., column, row] = triangles
+    return out
+
+
+def lanes_first(values: Floats, n_arms: int) -> Floats:
+    """Return float64[K d, W] as float64[W, K, d]."""
+    return np.ascontiguousarray(values.T.reshape(values.shape[1], n_arms, -1))
+
 
 _LARGEST_SCALE = 1e100  # of noise: its squares are still numbers
 _WORK_A_PIECE = 100_000_000  # multiplications between two reports of progress: about a twentieth of a second
@@ -47,7 +174,7 @@ def make_plan(
     row, dimension = POLICIES[policy], contexts.shape[2]
     width = np.zeros(horizon + 1)
     if row.wide:
-        width = state.confidence_widths(horizon, dimension, ridge, delta, sigma)
+        width = confidence_widths(horizon, dimension, ridge, delta, sigma)
     levels = horizon.bit_length()
     noise_width, scale = np.empty(0), 0.0
     if row.private:
@@ -55,7 +182,7 @@ def make_plan(
         scale = levels * (clip[1] - clip[0]) * largest / epsilon
         if scale > _LARGEST_SCALE:
             raise ValueError(f"epsilon must give a noise scale of at most 1e100, got {epsilon!r}")
-        noise_width = state.noise_widths(horizon, scale, delta / dimension)
+        noise_width = noise_widths(horizon, scale, delta / dimension)
     return Plan(
         theta=np.empty((0, 0)),
         context=contexts,
@@ -74,7 +201,7 @@ def make_plan(
 @kept_as("equinoise.bandits._linear_task.run_block")
 def run_block(task: Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1, as many side by side as is best; this is what executors are given."""
-    lanes = state.lanes_of(task.n_arms, task.dimension)
+    lanes = lanes_of(task.n_arms, task.dimension)
     parts = [_run_lanes(task, low, min(low + lanes, stop)) for low in range(start, stop, lanes)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -83,16 +210,16 @@ def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1 side by side."""
     k, d, n = task.n_arms, task.dimension, stop - start
     lanes = n
-    if n > state.VECTOR // 2:  # a vector that is not full costs as much: its rest is thrown away
-        lanes = -(-n // state.VECTOR) * state.VECTOR
+    if n > VECTOR // 2:  # a vector that is not full costs as much: its rest is thrown away
+        lanes = -(-n // VECTOR) * VECTOR
     theta = _theta(task, start, stop, lanes)
-    plan = state.sealed(task.plan._replace(theta=state.lanes_last(theta)))
-    learner = state.make_learner(plan, k, d, task.ridge)
+    plan = sealed(task.plan._replace(theta=lanes_last(theta)))
+    learner = make_learner(plan, k, d, task.ridge)
     regret = _play(task, plan, learner, start)
-    inverse = state.gram_inverse(learner, k, d)
-    estimate = state.lanes_first(learner.estimate, k)
+    inverse = gram_inverse(learner, k, d)
+    estimate = lanes_first(learner.estimate, k)
     private = plan.noise_width.size > 0
-    moment = state.lanes_first(learner.moment, k) if private else None
+    moment = lanes_first(learner.moment, k) if private else None
     return {
         **({"theta": theta[:n]} if task.theta is None else {}),
         "regret": regret[:n],
@@ -106,7 +233,7 @@ def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
 def _theta(task: Task, start: int, stop: int, lanes: int) -> Floats:
     """Return the coefficients of the replicates from `start` on, float64[W, K, d]; spare lanes have some."""
     if task.theta is None:
-        return state.draw_theta(task.key, start, lanes, task.n_arms, task.dimension)
+        return draw_theta(task.key, start, lanes, task.n_arms, task.dimension)
     if task.theta.ndim == 3:
         return task.theta[np.minimum(np.arange(start, start + lanes), stop - 1)]
     return np.broadcast_to(task.theta, (lanes, *task.theta.shape))
@@ -115,8 +242,8 @@ def _theta(task: Task, start: int, stop: int, lanes: int) -> Floats:
 def _play(task: Task, plan: Plan, learner: Learner, start: int) -> Floats:
     """Play all rounds and return the regret at the checkpoints, float64[W, C]; tell progress in between."""
     lanes = learner.regret.size
-    streams = state.make_streams(task.key, start, lanes)
-    scratch = state.make_round(task.n_arms, task.dimension, lanes)
+    streams = make_streams(task.key, start, lanes)
+    scratch = make_round(task.n_arms, task.dimension, lanes)
     piece = max(1, _WORK_A_PIECE // (lanes * task.n_arms * task.dimension * (task.dimension + 20)))
     kernel = kernels.play_private if plan.noise_width.size else kernels.play
     regret = np.empty((lanes, len(task.checkpoints)))

@@ -9,12 +9,9 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import DataFrame, Floats, Ints, Words
-from equinoise.bandits.live import store
-from equinoise.bandits.live.player import Player
-from equinoise.bandits.live.setting import Setting, arm_names, check_name
-from equinoise.bandits.live.tallies import Tallies
-from equinoise.bandits.live.tickets import OpenTickets, Ticket
-from equinoise.bandits.live.whole import whole
+from equinoise.bandits.live import state
+from equinoise.bandits.live.player import Player, Setting, arm_names, check_name
+from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket, whole
 from equinoise.bandits.rewards import Draws
 
 __all__ = ["Bandit"]
@@ -312,7 +309,7 @@ class Bandit:
         are: only its owner may read it. A private bandit in earnest is saved after every reward: one that was
         stopped otherwise has forgotten what it noised since, and noises it again.
         """
-        store.save(self, path)
+        state.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -332,4 +329,4 @@ class Bandit:
         ValueError
             When the file is damaged or holds something else.
         """
-        return store.load(cls, path)
+        return state.load(cls, path)

@@ -2,18 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from equinoise import _checks
 from equinoise._typing import Array, Floats, Ints, Words
-from equinoise.bandits.live.rows import arm_fields, move_rows, restore_rows
+from equinoise.bandits.entry import LARGEST, check_bounds
 from equinoise.bandits.live.secure import make_feed
-from equinoise.bandits.live.setting import Setting
 from equinoise.bandits.policies.registry import policy
 
-__all__ = ["Player"]
+__all__ = ["Player", "Setting", "arm_fields", "arm_names", "move_rows", "restore_rows"]
+
+
+# How a live bandit was made: checked once, the same for a new object and for one that is loaded.
+
+
+_MOST_ARMS = 2**20
+_MOST_ROUNDS = 2**40
+_LEAST_EPSILON = 1e-9  # below, nothing is learnt in any number of rounds that a live object can see
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything but the arms and the key.
+
+    policy is a name of the registry; low and high are both None where rewards have no bounds; epsilon and
+    noise are those of a private policy; options are those that were given; counters are made for the horizon.
+    """
+
+    policy: str
+    ties: str
+    low: float | None
+    high: float | None
+    epsilon: float | None = None
+    horizon: int | None = None
+    noise: str | None = None
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        spec = policy(self.policy)
+        _checks.choice("ties", self.ties, ("first", "random"))
+        if self.low is not None or self.high is not None:
+            check_bounds((self.low, self.high))
+        elif spec.private:
+            raise ValueError("bounds must be (lo, hi): they say what one reward can change, got None")
+        if spec.private:
+            if _checks.epsilon(self.epsilon, allow_infinite=False) < _LEAST_EPSILON:
+                raise ValueError(f"epsilon must be at least {_LEAST_EPSILON:g}, got {self.epsilon!r}")
+            _checks.choice("noise", self.noise, ("secure", "float"))
+        if self.horizon is not None:
+            _checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS)
+        self._check_options()
+
+    def _check_options(self) -> None:
+        spec = policy(self.policy)
+        if not set(self.options) <= set(spec.options):
+            raise ValueError(f"options must be those of {self.policy!r}, got {_checks.shown(self.options)}")
+        chosen = spec.checked_options(self.options)
+        free = spec.live.without_horizon if spec.live else None
+        if self.horizon is None and free is not None and any(chosen[name] != free[name] for name in free):
+            given = " and ".join(f"{name}={chosen[name]!r}" for name in free)
+            raise ValueError(f"horizon must be given with {given}, got None")
+
+    @property
+    def secure(self) -> bool:
+        """Whether noise comes from the operating system."""
+        return self.noise == "secure"
+
+    @property
+    def span(self) -> float:
+        """Length of the interval of the rewards, 1 where there is none."""
+        return 1.0 if self.low is None or self.high is None else self.high - self.low
+
+    def inside(self, reward: object) -> float:
+        """Return a reward on the policy's scale: from 0 to 1, or as it is where there are no bounds."""
+        if self.low is None or self.high is None:
+            return _checks.number("reward", reward, -LARGEST, LARGEST)
+        value = _checks.number("reward", reward, self.low, self.high)
+        return min((value - self.low) / self.span, 1.0)
+
+    def outside(self, value: Any) -> Any:
+        """Return a mean of the policy's scale in the units of the rewards."""
+        return (self.low or 0.0) + self.span * value
+
+
+def arm_names(arms: Any) -> tuple[int, list[str] | None]:
+    """Return (number of arms, their names); names are None where `arms` is a number."""
+    if isinstance(arms, str):
+        raise TypeError(f"n_arms must be a number of arms or a sequence of names, got {arms!r}")
+    try:
+        names = list(arms)
+    except TypeError:
+        return _checks.integer("n_arms", arms, 1, _MOST_ARMS), None
+    for name in names:
+        check_name("n_arms", name)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"n_arms must be at least one name, none of them twice, got {_checks.shown(names)}")
+    return len(names), [str(name) for name in names]
+
+
+def check_name(argument: str, name: object) -> str:
+    """Return the name of an arm."""
+    if not isinstance(name, str):
+        raise TypeError(f"{argument} must be named by text, got {_checks.shown(name)}")
+    if not name:
+        raise ValueError(f"{argument} must be named by text that is not empty, got ''")
+    return str(name)
+
+
+# States of a single lane whose arms come and go: which arrays have a part for every arm, and moving it.
+
+
+_LEAST = {"left": 1, "length": 1}  # other integers are not negative
+
+
+def arm_fields(make: Callable[[int], Any]) -> tuple[str, ...]:
+    """Return the names of a state's arrays that grow with its arms; make(n_arms) returns such a state.
+
+    The part of an arm in them is one of n_arms equal pieces, in order.
+    """
+    one, two = make(1), make(2)
+    return tuple(
+        name
+        for name in one._fields
+        if isinstance(getattr(one, name), np.ndarray) and getattr(one, name).shape != getattr(two, name).shape
+    )
+
+
+def move_rows(old: Any, new: Any, rows: Sequence[int], fields: tuple[str, ...]) -> Any:
+    """Copy arm rows[i] of a state to arm i of another, and the open batch if its arm goes along.
+
+    Both are states of one lane; `new` is changed in place and returned, and further arms of it stay as they
+    are. The fields are from :func:`arm_fields`.
+    """
+    for name in fields:
+        source = getattr(old, name).reshape(old.pulls.shape[0], -1)
+        target = getattr(new, name).reshape(new.pulls.shape[0], -1)
+        target[: len(rows)] = source[list(rows)]
+    if "current" in old._fields:
+        current = int(old.current[0])
+        new.current[0] = rows.index(current) if current in rows else -1
+    return new
+
+
+def restore_rows(state: Any, arrays: Mapping[str, Array], fields: tuple[str, ...]) -> None:
+    """Write saved arrays into a state; KeyError, TypeError or ValueError where no state can hold them."""
+    n_rows = state.pulls.shape[0]
+    pulled = np.asarray(arrays["pulls"]) > 0
+    for name in fields:
+        here = getattr(state, name)
+        given = np.asarray(arrays[name])
+        if given.dtype != here.dtype or given.shape != here.shape:
+            raise ValueError(f"{name} must be {here.dtype} of shape {here.shape}")
+        least = _LEAST.get(name, 0) if here.dtype == np.int64 else None
+        known = given[pulled] if name == "mean" else given  # infinite for an arm never pulled
+        _checks.array(name, known, here.dtype, None, low=least)
+        here[...] = given
+    if "private_n" in state._fields and ((state.private_n > 0) != pulled).any():
+        raise ValueError("private_n must be positive where there are pulls")
+    if "current" in state._fields:
+        state.current[0] = _checks.integer("current", arrays["current"].item(), -1, n_rows - 1)
+
 
 _SCRATCH = ("score",)  # fields of states that nothing reads before it is written
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from equinoise import _checks
-from equinoise.bandits.live.setting import Setting
+from equinoise.bandits.live.player import Setting
 from equinoise.mechanisms import BinaryCounter, HybridCounter, secure_laplace
 
 __all__ = ["BatchFeed", "CounterFeed", "Feed", "make_feed"]

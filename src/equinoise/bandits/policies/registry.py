@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from equinoise import _checks
-from equinoise._options import Option
+from equinoise._checks import Option
 from equinoise.bandits.entry import COUNTER, WIDTHS, Live, Policy
 
 __all__ = ["POLICIES", "Policy", "groups", "live_names", "policy"]

@@ -16,9 +16,8 @@ from equinoise import _checks
 from equinoise._files import load_arrays, save_arrays
 from equinoise._random import stream_key
 from equinoise._typing import Floats, Words
-from equinoise.efb import state
 from equinoise.efb.baselines import first_policy
-from equinoise.efb.kernels import trial as _kernels, weights
+from equinoise.efb.kernels import setup, trial as _kernels, weights
 from equinoise.efb.protocol.messages import Report, Strategy
 from equinoise.efb.tuning import Tuning, checked_tuning, tune
 from equinoise.games import GameTree, Policy
@@ -87,9 +86,9 @@ class Server:
 
     def _start(self, tree: GameTree, tuning: Tuning, weight: Floats, key: Words, trial: int) -> None:
         self.tree, self.tuning = tree, tuning
-        self._plan = state.make_plan(tree, tuning.exploration)
-        self._weights = state.make_weights(tree, weight)
-        self._visits = state.make_visits(tree)
+        self._plan = setup.make_plan(tree, tuning.exploration)
+        self._weights = setup.make_weights(tree, weight)
+        self._visits = setup.make_visits(tree)
         self._key, self._trial = key, trial
         self._drawn = 0  # length of the visit list, 0 before this trial's strategy is drawn
 
@@ -120,7 +119,7 @@ class Server:
     def _draw(self) -> int:
         self._check_horizon()
         if not self._drawn:
-            source = state.first_source(self._key)
+            source = setup.first_source(self._key)
             self._drawn = _kernels.draw(
                 self._plan, self._weights, self._visits, self._plan.actions, source, self._trial
             )

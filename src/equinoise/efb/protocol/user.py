@@ -8,8 +8,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._random import stream_key
-from equinoise.efb import state
-from equinoise.efb.kernels import trial as _kernels
+from equinoise.efb.kernels import setup, trial as _kernels
 from equinoise.efb.protocol.messages import Report, Strategy, check_strategy
 from equinoise.efb.tuning import noise_scale
 from equinoise.games import Environment, GameTree, Schedule
@@ -89,7 +88,7 @@ class User:
             values[mine] = value
             return Report(strategy.trial, secure_laplace(values, _SENSITIVITY, self.epsilon))
         word = np.empty(len(values), dtype=np.uint64)
-        source = state.first_source(self._key)
+        source = setup.first_source(self._key)
         _kernels.add_noise(values, word, len(values), self._scale, source, strategy.trial)
         values[mine] += value
         return Report(strategy.trial, values)
@@ -125,14 +124,14 @@ def play(
     check_strategy(environment.tree, strategy)
     if isinstance(environment, Schedule):
         environment = _at(environment, strategy.trial)
-    tree, chance = environment.tree, state.make_chance(environment)
-    plan = state.make_plan(tree, np.zeros(tree.n_actions))
-    visits = state.make_visits(tree)
+    tree, chance = environment.tree, setup.make_chance(environment)
+    plan = setup.make_plan(tree, np.zeros(tree.n_actions))
+    visits = setup.make_visits(tree)
     n = len(strategy.actions)
     widths = np.diff(tree.infoset_ptr)[strategy.actions]
     visits.infoset[:n], visits.action[:n] = strategy.infosets, strategy.actions
     visits.child[:n] = 1 + np.cumsum(widths) - widths
-    source = state.first_source(stream_key(seed))
+    source = setup.first_source(stream_key(seed))
     last, u = _kernels.walk(plan, chance, visits, source, strategy.trial)
     last_action = int(visits.action[last])
     return last_action, float(_kernels.leaf_loss(chance, last_action, u))

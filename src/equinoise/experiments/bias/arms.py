@@ -11,9 +11,17 @@ import numpy as np
 
 from equinoise import bandits, inference
 from equinoise._typing import Axes, DataFrame
-from equinoise.experiments.bias.common import PUBLISHED, Result, Running, drawn, gather, scaled
-from equinoise.experiments.bias.summary import Summary, summarise
-from equinoise.experiments.registry import Experiment
+from equinoise.experiments.bias.common import (
+    PUBLISHED,
+    Result,
+    Running,
+    Summary,
+    drawn,
+    gather,
+    scaled,
+    summarise,
+)
+from equinoise.experiments.steps import Experiment
 from equinoise.report import figures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 

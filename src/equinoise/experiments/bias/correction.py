@@ -11,9 +11,9 @@ from equinoise._typing import Axes
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import LEVEL, PValues, Running, drawn, gather, scaled
 from equinoise.experiments.bias.selection import least_pulled
-from equinoise.experiments.registry import Experiment
-from equinoise.report.curves import Curve, curves
+from equinoise.experiments.steps import Experiment
 from equinoise.report.exhibit import Exhibit, Picture, Table
+from equinoise.report.figures import Curve, curves
 
 __all__ = ["Corrected", "correction", "show"]
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from equinoise.experiments.bias import arms, correction, frontier, regression, selection
 from equinoise.experiments.bias.common import shown
-from equinoise.experiments.registry import Experiment
-from equinoise.experiments.steps import Settings, Step
+from equinoise.experiments.steps import Experiment, Settings, Step
 from equinoise.report.exhibit import Exhibit
 
 __all__ = ["EXPERIMENTS", "steps"]

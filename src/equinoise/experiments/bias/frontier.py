@@ -11,10 +11,18 @@ import numpy as np
 from equinoise import _checks, bandits
 from equinoise._typing import Axes, DataFrame
 from equinoise.bandits.policies.registry import policy
-from equinoise.experiments.bias.common import Result, Running, drawn, gather, named, scaled
-from equinoise.experiments.bias.summary import Summary, summarise
-from equinoise.experiments.registry import Experiment
-from equinoise.report import bandit_figures
+from equinoise.experiments.bias.common import (
+    Result,
+    Running,
+    Summary,
+    drawn,
+    gather,
+    named,
+    scaled,
+    summarise,
+)
+from equinoise.experiments.steps import Experiment
+from equinoise.report import pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
 
 __all__ = ["Frontier", "frontier", "show"]
@@ -47,7 +55,7 @@ class Frontier(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw bias against regret, every point labelled, with 95% intervals; return the Axes."""
-        return bandit_figures.frontier(ax, self.summaries)
+        return pictures.frontier(ax, self.summaries)
 
 
 def frontier(

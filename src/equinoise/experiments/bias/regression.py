@@ -9,7 +9,7 @@ import numpy as np
 from equinoise import _checks, inference
 from equinoise.bandits import linear
 from equinoise.experiments.bias.common import PValues, Running, drawn, gather, scaled
-from equinoise.experiments.registry import Experiment
+from equinoise.experiments.steps import Experiment
 from equinoise.report.exhibit import Exhibit, Picture
 
 __all__ = ["experiment_3", "show"]

@@ -9,7 +9,7 @@ import numpy as np
 from equinoise import bandits, inference
 from equinoise._typing import Floats, Ints
 from equinoise.experiments.bias.common import PValues, Running, drawn, gather, scaled
-from equinoise.experiments.registry import Experiment
+from equinoise.experiments.steps import Experiment
 from equinoise.report.exhibit import Exhibit, Picture
 
 __all__ = ["CASES", "Case", "least_pulled", "selection", "show"]

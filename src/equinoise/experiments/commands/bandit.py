@@ -4,26 +4,156 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from equinoise import _results, bandits, inference
+from equinoise import _checks, _results, bandits, inference
 from equinoise._typing import DataFrame, Floats
+from equinoise.bandits.entry import MAX_HORIZON
 from equinoise.bandits.policies.registry import policy
-from equinoise.experiments.bias.common import Running, gather
-from equinoise.experiments.bias.summary import Summary, arm_errors, summarise
-from equinoise.experiments.commands import bandit_words, common
-from equinoise.experiments.commands.bandit_parameters import Parameters
+from equinoise.experiments.bias.common import Running, Summary, arm_errors, gather, summarise
+from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
-from equinoise.report import bandit_figures, figures
+from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
 
-__all__ = ["Comparison", "Parameters", "compare", "parsed"]
+__all__ = ["CONTROLS", "Comparison", "EPSILON", "Parameters", "compare", "parsed", "sentences"]
+
+
+# What a comparison of bandits depends on, refused as a whole before any work.
+
+
+CONTROLS = ("width-only", "noise-only")
+EPSILON = 0.1  # where a policy needs one and none is given
+_LARGEST_MEAN = 1e100  # of Gaussian rewards
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What one comparison depends on, checked when made.
+
+    Attributes
+    ----------
+    policy, means, horizon, epsilon, width, counter, reward, ties, seed
+        As :func:`equinoise.bandits.simulate` takes them, at least one mean. A policy that needs an epsilon
+        has 0.1 by default; for another, None means that there are no controls.
+    replicates, checkpoints : int
+        Its ``n_replicates`` (at least 2 give intervals) and ``n_checkpoints``.
+    options : mapping of str to value
+        Further options of the policy.
+    """
+
+    policy: str = "private-ucb"
+    means: tuple[float, ...] = (1.0, 0.95, 0.9, 0.85)
+    horizon: int = 500
+    epsilon: float | None = None
+    replicates: int = 1000
+    width: str = "counter"
+    counter: str = "binary"
+    reward: str = "bernoulli"
+    ties: str | None = None
+    seed: int = 0
+    checkpoints: int = 50
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        spec = policy(self.policy)
+        spec.checked_options({"width": self.width, "counter": self.counter, **self.options})
+        bernoulli = _checks.choice("reward", self.reward, ("bernoulli", "gaussian")) == "bernoulli"
+        low, high = (0.0, 1.0) if bernoulli else (-_LARGEST_MEAN, _LARGEST_MEAN)
+        n_arms = _checks.array("means", self.means, np.float64, (None,), low=low, high=high).size
+        if not n_arms:
+            raise ValueError("means must be at least one number, got none")
+        _checks.integer("horizon", self.horizon, n_arms, MAX_HORIZON)
+        if self.epsilon is None and spec.needs_epsilon:
+            object.__setattr__(self, "epsilon", EPSILON)
+        if self.epsilon is not None:
+            policy(CONTROLS[0]).checked_epsilon(self.epsilon)
+        for name, least in (("replicates", 1), ("checkpoints", 1), ("seed", 0)):
+            _checks.integer(name, getattr(self, name), least)
+        if self.ties is not None:
+            _checks.choice("ties", self.ties, ("first", "random"))
+        kept = 2 * n_arms + min(self.checkpoints, self.horizon)
+        _results.check_memory(self.replicates, len(self.policies) * kept)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether Theorem 1 speaks of this policy and these rewards, vacuous or not."""
+        return policy(self.policy).private and self.reward == "bernoulli"
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """What is run: the policy, plain UCB, uniform play and, where there is an epsilon, the controls."""
+        others = ("ucb", "uniform", *(CONTROLS if self.epsilon is not None else ()))
+        return tuple(dict.fromkeys((self.policy, *others)))
+
+
+# What a bandit's comparison says in plain words: what is protected, what is not, and how to read it.
+
+
+def sentences(parameters: Parameters) -> tuple[str, ...]:
+    """Return what is protected, what is proven of the bias, what is not protected, and how to read the table.
+
+    Examples
+    --------
+    >>> print(sentences(Parameters(policy="ucb"))[0])
+    Nothing is protected: ucb is not private, and no bound on its bias is proven.
+    """
+    words = [
+        *_promises(parameters),
+        "Low bias is never free: uniform play has none, but pays the regret of learning nothing. A bias no "
+        "larger than the one by chance alone is what these replicates would show if no arm had any.",
+    ]
+    if parameters.epsilon is not None:
+        words.append(
+            "Controls: width-only is private-ucb without its noise (not private), noise-only is private-ucb "
+            "without the width that allows for its noise. Where width-only has the bias and the regret of "
+            "private-ucb, it is the width that lowers the bias, not the privacy."
+        )
+    return tuple(words)
+
+
+def _promises(parameters: Parameters) -> list[str]:
+    """Return what is protected, the bound on the bias that follows from it, and what is not protected."""
+    epsilon = math.inf if parameters.epsilon is None else parameters.epsilon
+    if not policy(parameters.policy).private:
+        return [
+            f"Nothing is protected: {parameters.policy} is not private, and no bound on its bias is proven."
+        ]
+    if math.isinf(epsilon):
+        return ["Nothing is protected: at an infinite epsilon there is no noise, and no bound is proven."]
+    if not parameters.bounded:
+        return [
+            "Nothing is protected here: Gaussian rewards have no bounds, and the noise is made for rewards "
+            "from 0 to 1. No bound on the bias is proven either."
+        ]
+    bound = (
+        "Proven (Theorem 1 of Neel and Roth, 2018): the bias of an arm is at most (e^epsilon - 1) times "
+        f"its mean, here {math.expm1(epsilon):.4f} times."
+    )
+    if epsilon > math.log(2.0):
+        bound = (
+            "Theorem 1 of Neel and Roth (2018) bounds the bias of an arm by (e^epsilon - 1) times its mean. "
+            f"Above ln 2 = 0.693, as here at epsilon {epsilon:g}, that is more than the mean itself: it says "
+            "nothing."
+        )
+    return [
+        f"Protected: every single reward, from whoever sees which arms were chosen and nothing else. Another "
+        f"reward in one round changes the probability of any choices by a factor of at most e^{epsilon:g} = "
+        f"{math.exp(min(epsilon, 700.0)):.4g}.",
+        bound,
+        "Not protected: what the analyst sees. The sums and means of the rewards are the true ones, without "
+        "noise; publishing them needs its own privacy protection. For someone with rewards in m rounds, "
+        "epsilon is m times as large.",
+        "A simulation protects nobody: its noise comes from a seed. For people there is "
+        "equinoise.bandits.PrivateUCB.",
+    ]
+
 
 _ESTIMATE = ["bias", "stderr", "ci_low", "ci_high"]
 
@@ -49,7 +179,7 @@ class Comparison:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is protected, what is not, and how to read the tables, in plain words."""
-        return bandit_words.sentences(self.parameters)
+        return sentences(self.parameters)
 
     @property
     def bound(self) -> Floats | None:
@@ -111,7 +241,7 @@ class Comparison:
         found: dict[tuple[str, float | None], Summary] = {(n, None): s for n, s in self.summaries.items()}
         plots = {
             "bias": lambda ax: figures.bandit_bias(ax, series, bound=self.bound),
-            "frontier": lambda ax: bandit_figures.frontier(ax, found),
+            "frontier": lambda ax: pictures.frontier(ax, found),
             "regret": lambda ax: figures.regret_means(ax, series),
         }
         tables = {"bias": self.to_frame(), "regret": self.regret_frame()}

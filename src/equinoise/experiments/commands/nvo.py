@@ -16,16 +16,16 @@ import numpy as np
 from equinoise import _checks, _files, replicates
 from equinoise._typing import Array, Axes
 from equinoise.experiments.commands import common
-from equinoise.experiments.nvo import drawing
+from equinoise.experiments.nvo import source
 from equinoise.experiments.steps import SECTIONS
 from equinoise.nvo import Histogram, NoiseGame, Profile, registry
 from equinoise.nvo.columns import Column, read_column
 from equinoise.nvo.noise import LaplaceNoise
-from equinoise.nvo.release.budget import epsilon_for_total
 from equinoise.nvo.release.certificate import certificate
+from equinoise.nvo.release.composition import epsilon_for_total
 from equinoise.nvo.release.draw import MAX_ROWS
 from equinoise.nvo.scales import RULES, positive
-from equinoise.report import figures, release_figures
+from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
 
 __all__ = ["FILES", "SEARCHES", "Parameters", "Release", "baselines", "prepare", "release", "solve"]
@@ -244,15 +244,15 @@ class Release:
             "value": self.column.values,
             "bin": histogram.bin_of,
             "midpoint": histogram.to_units(histogram.bin_of),
-            "scale": self.profile.scale_of * drawing.length(histogram),
+            "scale": self.profile.scale_of * source.length(histogram),
         }
         profiles, unit = {"NVO": self.profile, **self.others}, self.column.name
         said = ", ".join(f"{name} {profile.kl:.4f}" for name, profile in profiles.items())
         released = common.titled(
-            lambda ax: drawing.released(ax, profiles, unit), "What is released" + self._at
+            lambda ax: source.released(ax, profiles, unit), "What is released" + self._at
         )
         noise = common.titled(
-            lambda ax: drawing.noise(ax, self.profile, self.others, unit),
+            lambda ax: source.noise(ax, self.profile, self.others, unit),
             "Noise of records by their value" + self._at,
         )
         return Exhibit(
@@ -274,18 +274,18 @@ class Release:
         histogram, rows = self.profile.game.histogram, np.asarray(self.sample)
         places = np.searchsorted(histogram.to_units(np.arange(histogram.n_bins)), rows)
         share = np.bincount(places, minlength=histogram.n_bins) / len(rows)
-        options: Any = {"values": drawing.values(histogram), "unit": figures.printable(self.column.name)}
-        release_figures.distributions(ax, share, [], label="sample", **options)
+        options: Any = {"values": source.values(histogram), "unit": figures.printable(self.column.name)}
+        pictures.distributions(ax, share, [], label="sample", **options)
 
     def _draw_shapes(self, ax: Axes) -> None:
         game = self.profile.game
         scales = np.sort(game.scales)[::-1]
         shown = np.unique(np.linspace(0, len(scales) - 1, _SHAPES).astype(np.int64))[: len(scales)]
-        middle, values = game.histogram.n_bins // 2, drawing.values(game.histogram)
+        middle, values = game.histogram.n_bins // 2, source.values(game.histogram)
         mass = LaplaceNoise.of(game.histogram.n_bins, scales[shown]).rows(np.array([middle]))[0]
-        labels = [f"scale {scale:.3g}" for scale in scales[shown] * drawing.length(game.histogram)]
+        labels = [f"scale {scale:.3g}" for scale in scales[shown] * source.length(game.histogram)]
         series, unit = list(zip(labels, mass, strict=True)), figures.printable(self.column.name)
-        release_figures.noise_shapes(ax, values - values[middle], series, unit=unit)
+        pictures.noise_shapes(ax, values - values[middle], series, unit=unit)
 
 
 def release(

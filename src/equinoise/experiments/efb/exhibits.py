@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from equinoise.experiments.efb.growth import Growth, growth
 from equinoise.experiments.efb.study import Study, study
-from equinoise.experiments.registry import Experiment
-from equinoise.experiments.steps import Settings, Step
+from equinoise.experiments.steps import Experiment, Settings, Step
 
 __all__ = ["EXPERIMENTS", "steps"]
 

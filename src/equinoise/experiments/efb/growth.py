@@ -10,10 +10,9 @@ import numpy as np
 
 from equinoise import _results, efb, games
 from equinoise._typing import Floats
-from equinoise.experiments.registry import Experiment
-from equinoise.experiments.steps import Progress, Settings
-from equinoise.report.curves import Curve, column, curves
+from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.figures import Curve, column, curves
 
 __all__ = ["Growth", "growth", "power"]
 

@@ -12,11 +12,10 @@ import numpy as np
 
 from equinoise import _results, efb, games
 from equinoise._typing import DataFrame
-from equinoise.experiments.registry import Experiment
-from equinoise.experiments.steps import Progress, Settings
+from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.report import figures
-from equinoise.report.curves import Curve, column, curves
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.figures import Curve, column, curves
 
 __all__ = ["Cell", "Study", "cells", "study"]
 

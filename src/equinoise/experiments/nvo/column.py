@@ -15,13 +15,12 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import DataFrame, Floats
-from equinoise.experiments.nvo import drawing
+from equinoise.experiments.nvo import source as drawing
 from equinoise.experiments.nvo.source import Source
-from equinoise.experiments.registry import Experiment
-from equinoise.experiments.steps import Progress, Settings, spread
+from equinoise.experiments.steps import Experiment, Progress, Settings, spread
 from equinoise.nvo import Histogram, NoiseGame, Profile
-from equinoise.report.curves import Curve, column as column_figure, curves
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.figures import Curve, column as column_figure, curves
 
 __all__ = ["EPSILONS", "MECHANISMS", "QUICK", "Tables", "column", "compute", "published"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from equinoise.experiments.nvo import source
 from equinoise.experiments.nvo.column import EPSILONS, column
 from equinoise.experiments.nvo.regression import SCORES, Pair, Size, pair
-from equinoise.experiments.nvo.start import start
-from equinoise.experiments.registry import Experiment
-from equinoise.experiments.steps import Settings, Step
+from equinoise.experiments.nvo.source import start
+from equinoise.experiments.steps import Experiment, Settings, Step
 
 __all__ = ["steps"]
 

@@ -17,12 +17,11 @@ import numpy as np
 from equinoise import _checks, _results, replicates
 from equinoise._typing import ArrayLike, DataFrame, Flags, Floats
 from equinoise.experiments.nvo.source import built_in, given
-from equinoise.experiments.registry import Experiment
-from equinoise.experiments.steps import Progress, Settings
+from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.nvo.pairs import PairGame, PairHistogram
 from equinoise.nvo.release.draw import draw_bins
-from equinoise.report.curves import Curve, column, curves
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.figures import Curve, column, curves
 
 __all__ = ["PUBLISHED", "SCORES", "Pair", "Regression", "Size", "pair", "regression"]
 

@@ -28,9 +28,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from equinoise._checks import shown
-from equinoise.games.efg.declared import Declared
+from equinoise.games.efg.declared import Declared, Nodes
 from equinoise.games.efg.grammar import PROLOGUE, SPACE, TEXT, Script, joined, misfit, plain
-from equinoise.games.efg.nodes import Nodes
 
 __all__ = ["GambitGame", "parse_efg", "read_efg"]
 

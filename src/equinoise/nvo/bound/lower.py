@@ -10,9 +10,8 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import ArrayLike, Floats
-from equinoise.nvo.bound.cuts import Cuts, Solution
-from equinoise.nvo.bound.relaxation import Node, Problem, make_problem
-from equinoise.nvo.search.table import checked_game, ratio_limits
+from equinoise.nvo.bound.relaxation import Cuts, Node, Problem, Solution, make_problem
+from equinoise.nvo.search.dynamics import checked_game, ratio_limits
 
 __all__ = ["lower_bound"]
 

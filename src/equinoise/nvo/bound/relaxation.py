@@ -13,13 +13,15 @@ use certain others.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from equinoise import replicates
 from equinoise._typing import Flags, Floats, Ints
 
-__all__ = ["Multipliers", "Node", "Problem", "dual_bound", "left_sides", "make_problem"]
+__all__ = ["Cuts", "Multipliers", "Node", "Problem", "Solution", "dual_bound", "left_sides", "make_problem"]
 
 
 _UNIT = 2.0**-53
@@ -135,3 +137,251 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
 def _at_places(problem: Problem, m: Multipliers, factors: Floats) -> Floats:
     """Return the sum of weights times factors of the rows at every x, float64[K]."""
     return np.asarray(np.bincount(m.places, m.weights * factors, problem.masses.shape[2]), dtype=np.float64)
+
+
+# Linear programs for the relaxation: tangents instead of -ln, and rows only where they were needed.
+
+
+_SPREAD = 8  # tangents of an occupied bin at the start
+_PATIENCE = 3  # linear programs that a tangent lives on for without being used
+_ROWS_A_BIN = 6  # added at once
+_BROKEN = 1e-7  # part of its right side by which a row must fail to be added
+_CLOSE = 2e-7  # nearer than this a linear program's tolerance does not come
+_ROUNDS = 60
+_STALLED = 4
+
+
+class Solution(NamedTuple):
+    """Of a node: a bound; parts float64[R, V] of a bin's records and mass float64[K], None where unknown."""
+
+    bound: float
+    parts: Floats | None = None
+    mass: Floats | None = None
+
+
+class _Columns(NamedTuple):
+    """Columns of a linear program: parts [R V], then masses of the places needed, then what is left."""
+
+    needed: Ints
+    of_place: Ints
+    first_rest: int
+    n: int
+
+
+class Cuts:
+    """Rows and tangents that some node needed; they serve all nodes.
+
+    Attributes
+    ----------
+    rows : dict of (bin, place, sign)
+        In the order in which they came.
+    bins, points, idle : int64[j], float64[j], int64[j]
+        Tangents: of which bin, at which mass, and for how many programs unused.
+    scale : float64[K]
+        Units of the mass, near its values.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        n_bins, n_scales, _ = problem.masses.shape
+        mass = np.einsum("kvx,k->x", problem.masses, problem.records) / n_scales
+        own, shared = problem.records, mass[problem.occupied]
+        self.rows = {(i, int(x), 1.0): None for i, x in enumerate(problem.occupied)}
+        self.bins = np.repeat(np.arange(n_bins), _SPREAD)
+        low, high = np.minimum(own, shared) / 2.0, np.maximum(own, shared) * 2.0
+        self.points = np.geomspace(low, high, _SPREAD, axis=1).ravel()
+        self.idle = np.zeros(len(self.bins), dtype=np.int64)
+        self._rescale(mass)
+
+    def _rescale(self, mass: Floats) -> None:
+        self.scale = np.maximum(mass, 1e-12 * mass.max())
+
+    def relax(self, node: Node, gap: float) -> Solution:
+        """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value."""
+        best, parts, mass, stalled = -math.inf, None, None, 0
+        for _ in range(_ROUNDS):
+            replicates.tick()
+            solved = self._solve(node)
+            if solved is None:
+                return Solution(math.inf) if self._impossible(node) else Solution(best, parts, mass)
+            multipliers, parts = solved
+            mass = np.einsum("kv,kvx->x", parts * self.problem.records[:, None], self.problem.masses)
+            slopes = 1.0 / mass[self.problem.occupied]
+            value = float(self.problem.share @ np.log(self.problem.records * slopes))
+            slopes = np.where(multipliers.slopes > 0.0, multipliers.slopes, slopes)
+            bound = dual_bound(self.problem, node, multipliers._replace(slopes=slopes))
+            close = max(gap * value, _CLOSE)
+            stalled = 0 if bound > best + 0.1 * close else stalled + 1
+            best = max(best, bound)
+            if (
+                self._add(node, parts, mass) <= 10.0 * _BROKEN and value - best <= close
+            ) or stalled == _STALLED:
+                break
+        return Solution(best, parts, mass)
+
+    def _impossible(self, node: Node) -> bool:
+        """Return whether it is proven that no profile of the node is certified."""
+        solved = self._solve(node, elastic=True)
+        return solved is not None and dual_bound(self.problem, node, solved[0], objective=False) > 0.0
+
+    # ---- cuts
+
+    def _add(self, node: Node, parts: Floats, mass: Floats) -> float:
+        """Add tangents at a mass and the rows that fail most; return by which part the worst one fails."""
+        occupied = self.problem.occupied
+        lives = np.flatnonzero(self.idle < _PATIENCE)
+        self.bins = np.concatenate([self.bins[lives], np.arange(len(occupied))])
+        self.points = np.concatenate([self.points[lives], mass[occupied]])
+        self.idle = np.concatenate([self.idle[lives], np.zeros(len(occupied), dtype=np.int64)])
+        self._rescale(mass)
+        worst = 0.0
+        for sign, limit in ((1.0, self.problem.high), (-1.0, self.problem.low)):
+            if limit > 0.0:
+                fails = self._fails(node, parts, mass, sign, limit)
+                worst = max(worst, float(fails.max()))
+                self._add_rows(fails, sign)
+        return worst
+
+    def _fails(self, node: Node, parts: Floats, mass: Floats, sign: float, limit: float) -> Floats:
+        """Return by which part of its right side every row of one sign fails, float64[R, K]."""
+        left = np.einsum("kv,kvx->kx", parts, self.problem.masses)
+        places = np.arange(len(mass))
+        for i in np.flatnonzero(node.forced.any(axis=1)):
+            bins, signs = np.full(len(mass), i), np.full(len(mass), sign)
+            left[i] = left_sides(self.problem, node, bins, places, signs) @ parts[i]
+        right = limit * mass
+        fails: Floats = np.divide(sign * (left - right), right, out=np.zeros_like(left), where=right > 0.0)
+        return fails
+
+    def _add_rows(self, fails: Floats, sign: float) -> None:
+        places = np.argsort(-fails, axis=1, kind="stable")[:, :_ROWS_A_BIN]
+        for i, x in zip(*np.nonzero(np.take_along_axis(fails, places, axis=1) > _BROKEN), strict=True):
+            self.rows[int(i), int(places[i, x]), sign] = None
+
+    # ---- linear programs
+
+    def _solve(self, node: Node, *, elastic: bool = False) -> tuple[Multipliers, Floats] | None:
+        """Solve one linear program; return its multipliers and parts float64[R, V], None without a solution.
+
+        Variables are the parts, the masses (in units of `scale`) that rows or tangents name, and for every
+        occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
+        by how much all rows are allowed to fail: its multipliers say why they fail.
+        """
+        n_bins, n_scales, _ = self.problem.masses.shape
+        bins, places, signs = (np.array(part) for part in zip(*self.rows, strict=True))
+        columns = self._columns(places, 1 if elastic else n_bins)
+        entries, size = self._row_entries(node, columns, bins, places, signs)
+        right, cost = np.zeros(len(bins)), np.zeros(columns.n)
+        if elastic:
+            entries.append(
+                (np.arange(len(bins)), np.full(len(bins), columns.n - 1), np.full(len(bins), -1.0))
+            )
+            cost[-1] = 1.0
+        else:
+            entries += self._tangent_entries(columns, len(bins))
+            right = np.concatenate([right, np.log(self.points) - 1.0])
+            cost[columns.first_rest :] = self.problem.share
+        upper = _sparse(entries, len(right), columns.n)
+        found = _minimum(
+            cost, upper, right, self._equalities(columns), n_bins, self._bounds(node, columns, elastic)
+        )
+        if found is None:
+            return None
+        x, dual = found
+        slopes = np.ones(n_bins) if elastic else self._slopes(dual[len(bins) :])
+        parts = np.maximum(x[: n_bins * n_scales].reshape(n_bins, n_scales), 0.0)
+        parts /= parts.sum(axis=1, keepdims=True)
+        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes), parts
+
+    def _slopes(self, dual: Floats) -> Floats:
+        """Return the slope of every bin's tangents, averaged by their multipliers; note which were used."""
+        self.idle = np.where(dual > 0.0, 0, self.idle + 1)
+        share = self.problem.share
+        return np.asarray(np.bincount(self.bins, dual / self.points, len(share)) / share)
+
+    def _columns(self, places: Ints, n_rest: int) -> _Columns:
+        needed = np.union1d(self.problem.occupied, places)
+        n_bins, n_scales, n_places = self.problem.masses.shape
+        of_place = np.full(n_places, -1)
+        of_place[needed] = n_bins * n_scales + np.arange(len(needed))
+        first_rest = n_bins * n_scales + len(needed)
+        return _Columns(needed, of_place, first_rest, first_rest + n_rest)
+
+    def _row_entries(
+        self, node: Node, columns: _Columns, bins: Ints, places: Ints, signs: Floats
+    ) -> tuple[list[Any], Floats]:
+        """Return the entries of the rows, each divided by its size, and the sizes float64[m]."""
+        n_scales = self.problem.masses.shape[1]
+        left = left_sides(self.problem, node, bins, places, signs)
+        right = np.where(signs > 0.0, self.problem.high, self.problem.low) * self.scale[places]
+        size = np.maximum(left.max(axis=1), right)
+        row = np.arange(len(bins))
+        types = bins[:, None] * n_scales + np.arange(n_scales)
+        entries = [
+            (np.repeat(row, n_scales), types.ravel(), (left * (signs / size)[:, None]).ravel()),
+            (row, columns.of_place[places], -signs * right / size),
+        ]
+        return entries, size
+
+    def _tangent_entries(self, columns: _Columns, first: int) -> list[Any]:
+        """Return the entries of ``-t - mass/point <= ln(point) - 1``, from row `first` on."""
+        row = first + np.arange(len(self.bins))
+        own = self.problem.occupied[self.bins]
+        return [
+            (row, columns.first_rest + self.bins, np.full(len(row), -1.0)),
+            (row, columns.of_place[own], -self.scale[own] / self.points),
+        ]
+
+    def _equalities(self, columns: _Columns) -> Any:
+        """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
+        n_bins, n_scales, _ = self.problem.masses.shape
+        needed = columns.needed
+        records = self.problem.records[:, None, None]
+        mass = (self.problem.masses[:, :, needed] * records / self.scale[needed]).reshape(
+            n_bins * n_scales, -1
+        )
+        types, at = np.nonzero(mass > 1e-13)
+        of_needed = np.arange(len(needed))
+        entries = [
+            (
+                np.repeat(np.arange(n_bins), n_scales),
+                np.arange(n_bins * n_scales),
+                np.ones(n_bins * n_scales),
+            ),
+            (n_bins + at, types, mass[types, at]),
+            (n_bins + of_needed, n_bins * n_scales + of_needed, np.full(len(needed), -1.0)),
+        ]
+        return _sparse(entries, n_bins + len(needed), columns.n)
+
+    def _bounds(self, node: Node, columns: _Columns, elastic: bool) -> Floats:
+        """Return lower and upper bounds float64[n, 2]: forced types have a record, forbidden ones none."""
+        low, high = np.zeros(columns.n), np.full(columns.n, np.inf)
+        low[columns.first_rest :] = 0.0 if elastic else -np.inf
+        low[: node.forced.size] = (node.forced / self.problem.records[:, None]).ravel()
+        high[: node.allowed.size] = node.allowed.ravel()
+        return np.column_stack([low, high])
+
+
+def _sparse(entries: list[Any], n_rows: int, n_columns: int) -> Any:
+    """Return a sparse matrix from triples (rows, columns, values)."""
+    from scipy.sparse import csr_array
+
+    rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+    return csr_array((values, (rows, columns)), shape=(n_rows, n_columns))
+
+
+def _minimum(
+    cost: Floats, upper: Any, right: Floats, equal: Any, n_ones: int, bounds: Floats
+) -> tuple[Floats, Floats] | None:
+    """Return where a linear program has its least value, and minus the multipliers of its inequalities.
+
+    The right sides of the equalities are ones, n_ones of them, and then zeros.
+    """
+    from scipy import optimize
+
+    linprog: Any = optimize.linprog  # its types know no sparse matrices
+    sides = np.concatenate([np.ones(n_ones), np.zeros(equal.shape[0] - n_ones)])
+    found = linprog(cost, A_ub=upper, b_ub=right, A_eq=equal, b_eq=sides, bounds=bounds, method="highs")
+    if found.status != 0:
+        return None
+    return found.x, np.maximum(-found.ineqlin.marginals, 0.0)

@@ -2,7 +2,7 @@
 
 A *type* t = k V + v is an occupied bin k with a scale v; a profile int64[T] counts the records of every type.
 A type that is *used* (has records) is satisfied iff everywhere ``low <= m[t, x] / mass[x] <= high``, where
-the mass is the sum of counts times m. See :mod:`equinoise.nvo.search.table` for the limits.
+the mass is the sum of counts times m. See :mod:`equinoise.nvo.search.dynamics` for the limits.
 """
 
 from __future__ import annotations

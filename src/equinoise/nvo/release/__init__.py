@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from equinoise._lazy import attach
 
 if TYPE_CHECKING:
-    from equinoise.nvo.release.budget import Budget, epsilon_for_total
-    from equinoise.nvo.release.composition import Composition, compose
+    from equinoise.nvo.release.composition import Budget, Composition, compose, epsilon_for_total
     from equinoise.nvo.release.draw import draw_bins, sample
 
 __all__ = ["Budget", "Composition", "compose", "draw_bins", "epsilon_for_total", "sample"]

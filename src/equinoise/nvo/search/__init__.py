@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from equinoise._lazy import attach
 
 if TYPE_CHECKING:
+    from equinoise.nvo.search.dynamics import Found
     from equinoise.nvo.search.enumeration import exhaustive, genetic
     from equinoise.nvo.search.local import anneal
-    from equinoise.nvo.search.table import Found
 
 __all__ = ["Found", "anneal", "exhaustive", "genetic"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Ints, Words
+from equinoise.nvo.search.dynamics import Found, Table
 from equinoise.nvo.search.kernels import enumeration as compiled
-from equinoise.nvo.search.table import Found, Table
 
 __all__ = ["exhaustive", "genetic"]
 

@@ -13,9 +13,9 @@ import numpy as np
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Ints, Words
+from equinoise.nvo.search.dynamics import Found, Table, checked_counts
 from equinoise.nvo.search.kernels import anneal as compiled
 from equinoise.nvo.search.kernels.transfers import excess
-from equinoise.nvo.search.table import Found, Table, checked_counts
 
 __all__ = ["anneal"]
 

@@ -1,0 +1,299 @@
+"""What a live bandit keeps: open selections, tallies of every arm, and all of it in a file."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise._files import load_arrays, save_arrays
+from equinoise._typing import Array, Floats
+from equinoise.bandits.live.player import Player, Setting
+
+if TYPE_CHECKING:
+    from equinoise.bandits.live.bandit import Bandit
+
+__all__ = ["OpenTickets", "Tallies", "Ticket", "load", "save", "whole"]
+
+
+# Changes that are made as a whole: Ctrl-C is heard when they are done.
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def whole(method: Callable[P, T]) -> Callable[P, T]:
+    """Let a method finish before Ctrl-C is heard, so that it leaves no object half changed."""
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _later():
+            return method(*args, **kwargs)
+
+    return call
+
+
+@contextlib.contextmanager
+def _later() -> Iterator[None]:
+    """Hold SIGINT back; only the main thread hears it, and only a handler in Python can be called later."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    heard: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if heard:
+            handler(*heard[0])
+
+
+# Selections whose reward has not come yet.
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """One selection, to hand its reward in by, whenever it comes.
+
+    Attributes
+    ----------
+    number : int
+        The round in which it was selected, from 0; no two tickets of a bandit share one.
+    arm : int or str
+        What was selected.
+    owner : int
+        Tells the tickets of one bandit from those of another.
+
+    Examples
+    --------
+    >>> from equinoise.bandits import UCB
+    >>> UCB(["red", "green"]).request()
+    Ticket(number=0, arm='red')
+    """
+
+    number: int
+    arm: int | str
+    owner: int = field(default=0, repr=False)
+
+
+class OpenTickets:
+    """The open selections by number: arm (its place among all arms) and the noise that waits for the reward.
+
+    Numbers only grow, so the first open one of an arm is the oldest. `owner` is drawn once for a bandit.
+    """
+
+    def __init__(self, owner: int | None = None) -> None:
+        self.owner = 1 + secrets.randbits(62) if owner is None else owner
+        self._open: dict[int, tuple[int, float]] = {}
+        self._numbers: dict[int, dict[int, None]] = {}
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._open
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Go through (number, arm), oldest first."""
+        return ((number, arm) for number, (arm, _) in self._open.items())
+
+    def open(self, number: int, arm: int, noise: float) -> None:
+        """Keep a new selection."""
+        self._open[number] = arm, noise
+        self._numbers.setdefault(arm, {})[number] = None
+
+    def oldest(self, arm: int) -> int | None:
+        """Return the number of the arm's oldest open selection, None where there is none."""
+        return next(iter(self._numbers.get(arm, ())), None)
+
+    def arm(self, number: int) -> int:
+        """Return the arm of an open selection."""
+        return self._open[number][0]
+
+    def noise(self, number: int) -> float:
+        """Return the standard Laplace draw of an open selection's round."""
+        return self._open[number][1]
+
+    def count(self, arm: int) -> int:
+        """Return how many selections of an arm are open."""
+        return len(self._numbers.get(arm, ()))
+
+    def close(self, number: int) -> None:
+        """Forget a selection: its reward has come, or never will."""
+        arm, _ = self._open.pop(number)
+        del self._numbers[arm][number]
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return ticket_number, ticket_arm int64[m] and ticket_noise float64[m], oldest first."""
+        arms, noise = zip(*self._open.values(), strict=True) if self._open else ((), ())
+        return {
+            "ticket_number": np.array(list(self._open), dtype=np.int64),
+            "ticket_arm": np.array(arms, dtype=np.int64),
+            "ticket_noise": np.array(noise, dtype=np.float64),
+        }
+
+
+# What the analyst sees of a live bandit: pulls and true rewards of every arm, also of those dropped.
+
+
+_FIELDS = ("pulls", "reward_sum", "square_sum", "last_release", "dropped")
+
+
+class Tallies:
+    """Sums over the rewards of K arms, all in the policy's units.
+
+    pulls int64[K]; reward_sum float64[K]; square_sum float64[K], the sum of squared distances from the mean;
+    dropped int64[K], 1 for an arm that is out of play; last_release float64[K], what a private policy knew of
+    a dropped arm, NaN else.
+    """
+
+    def __init__(self, n_arms: int) -> None:
+        self.pulls = np.zeros(n_arms, dtype=np.int64)
+        self.reward_sum = np.zeros(n_arms)
+        self.square_sum = np.zeros(n_arms)
+        self.last_release = np.full(n_arms, np.nan)
+        self.dropped = np.zeros(n_arms, dtype=np.int64)
+
+    @property
+    def mean(self) -> Floats:
+        """Means float64[K], NaN for an arm without a reward."""
+        some = np.maximum(self.pulls, 1)
+        return np.where(self.pulls > 0, self.reward_sum / some, np.nan)
+
+    @property
+    def stderr(self) -> Floats:
+        """Standard errors float64[K] as if the pulls had been planned, NaN for fewer than two rewards."""
+        several = np.maximum(self.pulls, 2)
+        return np.where(self.pulls > 1, np.sqrt(self.square_sum / (several - 1) / several), np.nan)
+
+    def add(self, arm: int, reward: float) -> None:
+        """Add a reward; the squares by Welford's recursion, which loses no digits to a large mean."""
+        n, total = self.pulls[arm], self.reward_sum[arm]
+        if n > 0:
+            self.square_sum[arm] += (reward - total / n) * (reward - (total + reward) / (n + 1))
+        self.pulls[arm] = n + 1
+        self.reward_sum[arm] = total + reward
+
+    def add_arm(self) -> None:
+        """Make room for one more arm."""
+        more = Tallies(1)
+        for name in _FIELDS:
+            setattr(self, name, np.append(getattr(self, name), getattr(more, name)))
+
+    def drop_arm(self, arm: int, release: float) -> None:
+        """Take an arm out of play, and keep what the policy knew of it."""
+        self.dropped[arm] = 1
+        self.last_release[arm] = release
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays by name."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    def restore(self, arrays: Mapping[str, Array], *, bounded: bool) -> None:
+        """Take over saved arrays; KeyError, TypeError or ValueError where K arms cannot have such sums."""
+        shape = self.pulls.shape
+        self.pulls = _checks.array("pulls", arrays["pulls"], np.int64, shape, low=0).copy()
+        self.dropped = _checks.array("dropped", arrays["dropped"], np.int64, shape, low=0, high=1).copy()
+        self.reward_sum = _checks.array("reward_sum", arrays["reward_sum"], np.float64, shape).copy()
+        self.square_sum = _checks.array("square_sum", arrays["square_sum"], np.float64, shape, low=0.0).copy()
+        if bounded and ((self.reward_sum < 0.0) | (self.reward_sum > self.pulls)).any():
+            raise ValueError("reward_sum must lie between 0 and the pulls")
+        release = np.asarray(arrays["last_release"], dtype=np.float64)
+        known = (self.dropped == 1) & np.isfinite(release)
+        if release.shape != shape or not (known | np.isnan(release)).all():
+            raise ValueError("last_release must be finite, and of dropped arms alone")
+        self.last_release = release.copy()
+
+
+_KIND = "equinoise bandit, version 1"
+Live = TypeVar("Live", bound="Bandit")
+Arrays = dict[str, Array]
+
+
+def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
+    """Write a bandit to a file that only its owner may read, if it could be read back."""
+    state, secure = bandit._player.saved()
+    arrays = {**bandit._tallies.arrays(), **bandit._tickets.arrays(), **state}
+    arrays |= {"choices": bandit.choices, "key": bandit._key}
+    meta = {
+        "class": type(bandit).__name__,
+        "setting": dataclasses.asdict(bandit._setting),
+        "names": bandit._names,
+        "secure": secure,
+        "owner": bandit._tickets.owner,
+    }
+    try:
+        _restored(type(bandit), arrays, meta)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RuntimeError(
+            f"a change of this bandit broke off, so it cannot be saved; the file is as it was: {error}"
+        ) from error
+    save_arrays(path, _KIND, arrays, meta, mode=0o600)
+
+
+def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
+    """Read a bandit of a class from a file; errors as :meth:`Bandit.load` has them."""
+    arrays, meta = load_arrays(path, _KIND)
+    try:
+        if meta["class"] != cls.__name__:
+            raise ValueError(f"it holds a {meta['class']}")
+        return _restored(cls, arrays, meta)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {cls.__name__}: {error}") from error
+
+
+def _restored(cls: type[Live], arrays: Arrays, meta: dict[str, Any]) -> Live:
+    """Return the bandit of these arrays, or raise when there can be none."""
+    bandit = cls.__new__(cls)
+    _begin(bandit, arrays, meta)
+    bandit._tickets = OpenTickets(_checks.integer("owner", meta["owner"], 1))
+    _restore_rounds(bandit, arrays)
+    return bandit
+
+
+def _begin(bandit: Bandit, arrays: Arrays, meta: dict[str, Any]) -> None:
+    """Set up the bandit with its arms, and what is known of them."""
+    setting = Setting(**meta["setting"])
+    if setting.policy != bandit.policy:
+        raise ValueError(f"policy must be {bandit.policy!r}, got {setting.policy!r}")
+    key = _checks.array("key", arrays["key"], np.uint64, (2,))
+    names = meta["names"]
+    bandit._start(len(arrays["pulls"]) if names is None else names, setting, key)
+    bandit._tallies.restore(arrays, bounded=setting.low is not None)
+    bandit._rows = np.flatnonzero(bandit._tallies.dropped == 0).tolist()
+    if not bandit._rows:
+        raise ValueError("dropped must leave an arm in play")
+    bandit._player = Player(setting, key, len(bandit._rows))
+    bandit._player.restore(arrays, meta["secure"])
+    if (bandit._player.pulls != bandit._tallies.pulls[bandit._rows]).any():
+        raise ValueError("pulls must be those of the policy")
+
+
+def _restore_rounds(bandit: Bandit, arrays: Arrays) -> None:
+    """Take over the rounds and the open tickets."""
+    n_arms = len(bandit._tallies.pulls)
+    choices = _checks.array("choices", arrays["choices"], np.int64, (None,), low=0, high=n_arms - 1)
+    number = _checks.array("ticket_number", arrays["ticket_number"], np.int64, (None,), low=0)
+    arm = _checks.array("ticket_arm", arrays["ticket_arm"], np.int64, number.shape)
+    noise = _checks.array("ticket_noise", arrays["ticket_noise"], np.float64, number.shape)
+    if (np.diff(number) <= 0).any() or (number >= len(choices)).any() or (choices[number] != arm).any():
+        raise ValueError("ticket_number must name rounds in order, each of its ticket's arm")
+    waiting, rounds = (np.bincount(places, minlength=n_arms) for places in (arm, choices))
+    if (bandit._tallies.pulls + waiting > rounds).any():
+        raise ValueError("choices must have a round for every reward and open ticket")
+    bandit._choices = choices.tolist()
+    for entry in zip(number.tolist(), arm.tolist(), noise.tolist(), strict=True):
+        bandit._tickets.open(*entry)
+    bandit._player.waiting[:] = waiting[bandit._rows]
+    bandit._check_horizon(0)
