@@ -58,15 +58,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "catalog": ("bandit", "complete"),
-    "environment": ("Environment",),
+    "catalog": ("bandit", "complete", "from_nested"),
     "efg": ("read_efg",),
+    "environment": ("Environment", "Schedule", "best_response_value", "policy_value", "uniform_value"),
     "loading": ("load",),
-    "nested": ("from_nested",),
     "policy": ("Policy", "realization_plan"),
     "poker": ("kuhn_poker", "leduc_poker"),
-    "schedule": ("Schedule",),
     "tree": ("GameTree",),
-    "values": ("best_response_value", "policy_value", "uniform_value"),
 }
 __getattr__, __dir__ = attach(__name__, _HOMES)

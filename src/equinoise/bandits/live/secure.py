@@ -7,11 +7,13 @@ computes, and however it rounds, is then made of private numbers only.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equinoise import _checks
-from equinoise.bandits.live.player import Setting
 from equinoise.mechanisms import BinaryCounter, HybridCounter, secure_laplace
+
+if TYPE_CHECKING:
+    from equinoise.bandits.live.player import Setting
 
 __all__ = ["BatchFeed", "CounterFeed", "Feed", "make_feed"]
 

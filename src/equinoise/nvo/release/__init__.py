@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Budget", "Composition", "compose", "draw_bins", "epsilon_for_total", "sample"]
 
 _HOMES = {
-    "budget": ("Budget", "epsilon_for_total"),
-    "composition": ("Composition", "compose"),
+    "composition": ("Budget", "Composition", "compose", "epsilon_for_total"),
     "draw": ("draw_bins", "sample"),
 }
 __getattr__, __dir__ = attach(__name__, _HOMES)

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "anneal", "exhaustive", "genetic"]
 
-_HOMES = {"enumeration": ("exhaustive", "genetic"), "local": ("anneal",), "table": ("Found",)}
+_HOMES = {"enumeration": ("exhaustive", "genetic"), "local": ("anneal",), "dynamics": ("Found",)}
 __getattr__, __dir__ = attach(__name__, _HOMES)
