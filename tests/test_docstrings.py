@@ -20,7 +20,7 @@ FROM_PAPERS = {
     "mechanisms": {"BinaryCounter", "HybridCounter", "VectorCounter", "laplace", "secure_laplace"},
     "inference": {"adjusted_p_value", "arm_means", "bias_bound", "corrected_level", "max_information"},
     "nvo": {"NoiseGame", "Profile"},
-    "bandits": {"DPKLUCB", "LazyDPTS", "PrivateUCB", "UCB", "UCB1", "interact", "simulate", "tableau"},
+    "bandits": {"DPKLUCB", "LazyDPTS", "PrivateUCB", "UCB", "UCB1", "interact", "simulate"},
     "bandits.linear": {"simulate"},
 }
 REFERENCE = re.compile(r"^\.\. \[1\] [^[]*\((?:\d{4}|[^)]*under review)\)")

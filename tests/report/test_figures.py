@@ -78,7 +78,7 @@ def test_styles_differ_without_colour():
 def test_no_display_is_needed_and_no_backend_is_switched(lines, expected):
     script = f"""
 import sys
-from equinoise.report import figures, release_figures
+from equinoise.report import figures, pictures
 def plt():
     import matplotlib.pyplot
     return matplotlib.pyplot

@@ -180,7 +180,7 @@ class LinearRun:
         """Return a long frame: replicate, trials, regret."""
         return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
 
-    def given_theta(self) -> DataFrame:
+    def coefficients(self) -> DataFrame:
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
         n_arms, dimension = self.theta_hat.shape[1:]
         flat = (len(self.pulls), n_arms * dimension)
