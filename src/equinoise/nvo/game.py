@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +25,7 @@ from equinoise.nvo.search.dynamics import Found, checked_counts
 __all__ = ["Game", "LimitedGame", "NoiseGame"]
 
 
-class Game:
+class Game(ABC):
     """What games of all families of noise share: records, scales, noise, and profiles with their evaluation.
 
     A family's class sets `histogram`, `epsilon` and `scales`, and has `noise`. A record is satisfied by
@@ -37,9 +38,9 @@ class Game:
     delta: float = 0.0
 
     @property
+    @abstractmethod
     def noise(self) -> Noise:
         """The noise matrix."""
-        raise NotImplementedError
 
     def _begin(self, kind: type) -> float:
         """Check the histogram and epsilon, which is kept and returned."""
