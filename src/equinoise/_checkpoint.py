@@ -5,8 +5,6 @@ version stands in ``run.json``. Each block is a file of its own, whole or not th
 What the package's tasks are made of has a name for fingerprints that stays when the code moves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
@@ -24,8 +22,6 @@ import numpy as np
 from equinoise import _checks, _files
 from equinoise._typing import Array
 from equinoise._version import __version__
-
-__all__ = ["Blocks", "fingerprint", "kept_as"]
 
 _KIND = "equinoise replicates, version 1"
 _NAME = re.compile(r"replicates-(\d+)-(\d+)\.npz")

@@ -5,8 +5,6 @@ for the wrong kind of thing, a ``ValueError`` for a value outside what is allowe
 argument, says what it takes and shows what it got.
 """
 
-from __future__ import annotations
-
 import math
 import numbers
 import operator
@@ -18,8 +16,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from equinoise._typing import Array, ArrayLike, Flags
-
-__all__ = ["Option", "Row", "array", "checked", "choice", "epsilon", "flag", "integer", "number", "shown"]
 
 
 def shown(value: object) -> str:

@@ -6,14 +6,10 @@ array becomes vector code, and every IEEE machine gives the same bits. Both are 
 place on the stated domain (tested against exact values); outside it they are not defined.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from equinoise._intrinsics import bits_float, float_bits
 from equinoise._jit import njit
-
-__all__ = ["EXP_MAX", "EXP_MIN", "exp", "log"]
 
 EXP_MIN = -708.0
 EXP_MAX = 708.0

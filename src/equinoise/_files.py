@@ -16,8 +16,6 @@ from equinoise._typing import Array
 if TYPE_CHECKING:  # NumPy is imported where it is used: the command must start without it
     pass
 
-__all__ = ["load_arrays", "replacing", "save_arrays", "writable_folder", "write_all", "write_json"]
-
 _META = "meta_json"
 
 

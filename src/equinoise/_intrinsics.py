@@ -4,16 +4,12 @@ Each is a Python function with the same result, and an overload that Numba compi
 instructions; with the compiler switched off the Python function runs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
-
-__all__ = ["bits_float", "float_bits", "high_product", "prefetch"]
 
 
 @intrinsic

@@ -24,8 +24,6 @@ from numba.core import caching, config as _config, event as _event
 from numba.core.dispatcher import Dispatcher
 from numba.misc.appdirs import AppDirs
 
-__all__ = ["cache_directory", "compiling", "njit"]
-
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).resolve().parent
 event: Any = _event

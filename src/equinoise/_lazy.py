@@ -1,13 +1,9 @@
 """Names of a package that are loaded when first used, so that importing the package stays quick."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
-
-__all__ = ["attach"]
 
 
 def attach(

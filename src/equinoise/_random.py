@@ -13,8 +13,6 @@ Where thousands of words are wanted in a row, a block is the state of a xoshiro2
 (Blackman and Vigna, 2021), which is still keyed by address.
 """
 
-from __future__ import annotations
-
 import secrets
 from typing import Any
 
@@ -25,32 +23,6 @@ from equinoise._elementary import log
 from equinoise._intrinsics import bits_float, high_product
 from equinoise._jit import njit
 from equinoise._typing import Floats, Words
-
-__all__ = [
-    "CHANCE",
-    "CONTEXT",
-    "EVOLUTION",
-    "NOISE",
-    "POSTERIOR",
-    "RELEASE",
-    "REWARD",
-    "SAMPLE",
-    "SEARCH",
-    "STRATEGY",
-    "TIE",
-    "TURN",
-    "exponential",
-    "fill_laplace",
-    "fill_words",
-    "integer",
-    "laplace",
-    "next_word",
-    "normal",
-    "philox",
-    "start_streams",
-    "stream_key",
-    "uniform",
-]
 
 # Purposes: the fourth word of the counter. A new use takes a new number, an old number keeps its use.
 STRATEGY = np.uint64(1)

@@ -1,7 +1,5 @@
 """What results share: long frames, means with intervals over replicates, and how they were made."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 import os
@@ -15,18 +13,6 @@ import numpy as np
 import equinoise
 from equinoise import _checks
 from equinoise._typing import Array, ArrayLike, DataFrame, Floats, Ints
-
-__all__ = [
-    "Z95",
-    "Estimate",
-    "check_memory",
-    "checkpoints",
-    "long_frame",
-    "plain",
-    "provenance",
-    "summarise",
-    "summary_frame",
-]
 
 Z95 = 1.96  # half the width of a normal 95% interval, in standard errors
 

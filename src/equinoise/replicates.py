@@ -6,8 +6,6 @@ nor the order in which blocks end can change a result. Kernels release the GIL: 
 machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import os

@@ -1,7 +1,5 @@
 """What is said of a policy in its row of a registry, and the checks that follow from it."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Mapping
@@ -11,8 +9,6 @@ from typing import Any
 from equinoise import _checks
 from equinoise._checks import Option, checked
 from equinoise._typing import Words
-
-__all__ = ["COUNTER", "LARGEST", "MAX_HORIZON", "WIDTHS", "Entry", "Live", "Policy", "check_bounds"]
 
 MAX_HORIZON = 2**48  # counts stay exact in float64
 LARGEST = 1e100  # of a reward: squares of sums stay finite

@@ -1,7 +1,5 @@
 """What a simulation of a bandit policy returns: arm means, their bias with intervals, and the regret."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +10,6 @@ import numpy as np
 from equinoise import _checks, _results
 from equinoise._typing import Axes, DataFrame, Floats, Ints
 from equinoise.bandits.policies.registry import POLICIES
-
-__all__ = ["BanditRun", "History"]
 
 
 @dataclass(frozen=True, eq=False)

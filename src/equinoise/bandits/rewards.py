@@ -7,8 +7,6 @@ standard Laplace draws. One reward word per round serves all arms, since only on
 the words make a tableau of rewards [T, K] that exists before the first choice.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,23 +26,6 @@ from equinoise._random import (
     uniform,
 )
 from equinoise._typing import Floats, Ints, Words
-
-__all__ = [
-    "BERNOULLI",
-    "GAUSSIAN",
-    "TABLE",
-    "Draws",
-    "Run",
-    "Tape",
-    "advance_rounds",
-    "fill_tape",
-    "make_streams",
-    "make_tape",
-    "own_words",
-    "play_rounds",
-    "reward_of",
-]
-
 
 BERNOULLI = 0
 GAUSSIAN = 1

@@ -1,7 +1,5 @@
 """Monte Carlo of a bandit policy: arm means, their bias, and the regret at which they were gathered."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Mapping
@@ -16,8 +14,6 @@ from equinoise._typing import Array, ArrayLike, Floats, Ints, Words
 from equinoise.bandits.entry import MAX_HORIZON
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.result import BanditRun
-
-__all__ = ["simulate"]
 
 _LARGEST_MEAN = 1e100
 _LANES = 64  # replicates side by side: state and tape of K = 20 arms stay in the first cache

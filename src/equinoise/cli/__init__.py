@@ -3,8 +3,6 @@
 Exit codes: 0 done; 2 wrong use, in one line on stderr; 1 the work failed; 130 interrupted.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

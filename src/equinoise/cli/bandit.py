@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from equinoise.bandits import Policy
     from equinoise.experiments.commands.bandit import Comparison
 
-__all__ = ["command"]
-
 _MOST_ARMS = 25  # rows of the table of arms
 
 

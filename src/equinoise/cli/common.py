@@ -19,31 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = [
-    "AsJson",
-    "Checkpoints",
-    "Jobs",
-    "Out",
-    "Replicates",
-    "Seed",
-    "WrongUse",
-    "completing",
-    "console",
-    "estimate",
-    "folder_and_threads",
-    "one_of",
-    "options",
-    "paragraph",
-    "plus_minus",
-    "pool",
-    "print_json",
-    "refusing",
-    "say",
-    "table",
-    "taken",
-    "working",
-]
-
 _PIPE_WIDTH = 120  # a pipe has no width, and what reads it wants whole lines
 _TEXT_WIDTH = 100  # of paragraphs, at most
 _ASSIGNED = re.compile(r"(, )?\b(\w+)=('.*?'|\w+)")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from equinoise.experiments.commands.efb import Comparison
 
-__all__ = ["command"]
-
 _RECALL = ": refuse games whose learner forgets, or split what it forgets"
 
 

@@ -1,14 +1,10 @@
 """``equinoise games``: which games there are, and how to name others; what completes in a shell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import typer
 
 from equinoise.cli.common import AsJson, console, print_json, table
-
-__all__ = ["command", "names", "players"]
 
 SMALL = ("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "bandit(10)", "complete(3,3,3)")
 OTHERS = """\

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from equinoise.experiments.commands.nvo import Release
 
-__all__ = ["command", "reason", "show"]
-
-
 # What ``equinoise nvo`` prints: the table, the four limits, and what would help where there is no sample.
 
 

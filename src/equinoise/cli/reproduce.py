@@ -19,8 +19,6 @@ from equinoise.cli.common import say
 if TYPE_CHECKING:
     from equinoise.experiments.plan import Report, Step
 
-__all__ = ["command"]
-
 _COMPILING = "compiling (first use, some minutes in all)"
 _PATIENCE = 0.6  # seconds that threads have to end after Ctrl-C
 _SIZES = ": a minute or two, or the papers' sizes"

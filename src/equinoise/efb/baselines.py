@@ -1,7 +1,5 @@
 """The learners by name: each is a first policy, a tuning and a noise scale for the same kernels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,8 +14,6 @@ from equinoise._typing import Flags, Floats
 from equinoise.efb.kernels import setup
 from equinoise.efb.tuning import RULES, Tuning, noise_scale, tuned
 from equinoise.games import Environment, GameTree, Schedule
-
-__all__ = ["LEARNERS", "Learner", "LearnerRow", "flatten", "make_learner", "strategies"]
 
 _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) that flat-exp3 may make
 

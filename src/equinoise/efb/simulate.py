@@ -1,7 +1,5 @@
 """Monte Carlo of a learner against an environment: many replicates, expected regret at checkpoints."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os
@@ -19,8 +17,6 @@ from equinoise.efb import baselines
 from equinoise.efb.kernels import setup, trial, weights as _weights
 from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_tuning
 from equinoise.games import Environment, GameTree, Policy, Schedule
-
-__all__ = ["EfbRun", "simulate"]
 
 _WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
 

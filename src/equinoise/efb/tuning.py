@@ -1,7 +1,5 @@
 """Learning rate, exploration and regret bound of DP-EFB, from the tree, the horizon and epsilon alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,8 +12,6 @@ from equinoise._checks import Row
 from equinoise._typing import ArrayLike, Floats
 from equinoise.efb.kernels import setup
 from equinoise.games import GameTree
-
-__all__ = ["MAX_HORIZON", "RULES", "Tuning", "checked_tuning", "noise_scale", "tune"]
 
 MAX_HORIZON = 2**53
 #: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.

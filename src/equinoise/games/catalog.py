@@ -1,7 +1,5 @@
 """The built-in games: two pokers, and two families of any size for measuring."""
 
-from __future__ import annotations
-
 import numbers
 import re
 from collections.abc import Callable, Mapping
@@ -17,9 +15,6 @@ from equinoise._typing import Array
 from equinoise.games.environment import Environment
 from equinoise.games.poker import kuhn_poker, leduc_poker
 from equinoise.games.tree import GameTree, seal
-
-__all__ = ["BUILT_IN", "Game", "bandit", "complete", "from_nested", "from_words"]
-
 
 # Small trees written down as nested lists.
 

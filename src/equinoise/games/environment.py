@@ -1,7 +1,5 @@
 """How chance and the other players move, as the learner meets them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +11,6 @@ from equinoise import _checks
 from equinoise._typing import ArrayLike, Floats, Ints
 from equinoise.games import kernels
 from equinoise.games.tree import GameTree, keep, seal
-
-__all__ = ["Environment", "Schedule", "best_response_value", "check_policy", "policy_value", "uniform_value"]
-
 
 _SUM_TOLERANCE = 1e-9
 _POLICY_TOLERANCE = 1e-8

@@ -9,8 +9,6 @@ Each pass is a function that makes the arrays of the result, next to the kernel 
 the kernel as read-only views, a type of its own to the compiler, so that every kernel is compiled once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -19,16 +17,6 @@ import numpy as np
 
 from equinoise._jit import njit
 from equinoise._typing import Array, Floats, Ints
-
-__all__ = [
-    "action_loss",
-    "best_response_value",
-    "child_sums",
-    "cumulative",
-    "infoset_sum",
-    "log_strategies",
-    "realization_plan",
-]
 
 
 def _run(kernel: Any, inputs: Iterable[Array], *results: Array) -> Any:

@@ -1,7 +1,5 @@
 """One door to every game: built-in names, OpenSpiel, Gambit's files."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,6 @@ from equinoise.games.environment import Environment
 from equinoise.games.openspiel import OpenSpielGame, is_game, load_openspiel
 from equinoise.games.tree import GameTree
 from equinoise.games.walk.walk import MAX_HISTORIES, player_number, walk
-
-__all__ = ["load", "source_of"]
 
 _PREFIX = "openspiel:"
 

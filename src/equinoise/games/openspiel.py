@@ -10,8 +10,6 @@ from typing import Any
 
 from equinoise import _checks
 
-__all__ = ["OpenSpielGame", "is_game", "load_openspiel", "pyspiel_module"]
-
 
 def pyspiel_module() -> Any:
     """Import OpenSpiel; ImportError says how to install it."""

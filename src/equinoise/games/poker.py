@@ -8,8 +8,6 @@ from typing import NamedTuple
 from equinoise import _checks
 from equinoise.games.walk.walk import CHANCE, TERMINAL
 
-__all__ = ["Hand", "KuhnPoker", "LeducPoker", "kuhn_poker", "leduc_poker"]
-
 _FOLD, _CALL, _RAISE = range(3)
 
 

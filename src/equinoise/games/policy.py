@@ -1,7 +1,5 @@
 """A behaviour policy together with the tree it is for, ready to travel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +10,6 @@ from equinoise.games import kernels
 from equinoise.games.environment import check_policy
 from equinoise.games.tree import GameTree, keep, seal
 from equinoise.games.walk.walk import distinct_names
-
-__all__ = ["Policy", "realization_plan"]
 
 
 def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:

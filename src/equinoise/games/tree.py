@@ -15,8 +15,6 @@ from equinoise._checkpoint import kept_as
 from equinoise._files import load_arrays, save_arrays
 from equinoise._typing import Array, Flags, Floats, Ints
 
-__all__ = ["LABELS", "POINTERS", "GameTree", "keep", "seal"]
-
 _Int = Ints
 _KIND = "equinoise game tree, version 1"
 POINTERS = ("action_ptr", "infoset_ptr", "leaf_ptr")

@@ -1,7 +1,5 @@
 """Scalars or arrays alike: checked arguments in float64, and results of the kind that came in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

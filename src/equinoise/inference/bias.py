@@ -1,13 +1,9 @@
 """How far a private learner's arm means can be from the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from equinoise import _checks
 from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
-
-__all__ = ["bias_bound"]
 
 
 def bias_bound(

@@ -25,8 +25,6 @@ actions, the counts of pulls, its noised sums. Picking an arm by its true mean i
 become vacuous once ``epsilon sqrt(n)`` passes about 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -34,8 +32,6 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Floats
 from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
-
-__all__ = ["METHODS", "adjusted_p_value", "corrected_level", "max_information"]
 
 METHODS = ("tight", "dwork")
 

@@ -5,15 +5,11 @@ put them through :func:`equinoise.inference.adjusted_p_value`, or hold them agai
 :func:`equinoise.inference.corrected_level`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Floats
 from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
-
-__all__ = ["ALTERNATIVES", "binomial_test", "z_test"]
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 

@@ -1,7 +1,5 @@
 """Arm means from adaptively gathered data, side by side: plain, inverse-propensity weighted, augmented."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +7,6 @@ import numpy as np
 from equinoise import _checks
 from equinoise._results import Z95
 from equinoise._typing import ArrayLike, DataFrame, Flags, Floats, Ints
-
-__all__ = ["ArmMeans", "arm_means"]
 
 ESTIMATORS = ("plain", "ipw", "hajek", "aipw", "weighted")
 

@@ -1,7 +1,5 @@
 """What the private counters share: exact sums on a grid, kept noised totals, and a state to save."""
 
-from __future__ import annotations
-
 import abc
 import functools
 import math
@@ -14,8 +12,6 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Floats, Words
 from equinoise.mechanisms.laplace import secure_laplace
-
-__all__ = ["Counter", "Kernel", "part_of", "slot_of"]
 
 Kernel = Callable[[Floats, int, int, float], float]
 

@@ -1,7 +1,5 @@
 """Running sums of a stream, every one of them published, under one privacy parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,8 +9,6 @@ from equinoise import _checks
 from equinoise._checks import Option, Row
 from equinoise._typing import ArrayLike, Floats
 from equinoise.mechanisms.counter_base import Counter, Kernel
-
-__all__ = ["COUNTERS", "BinaryCounter", "CounterRow", "HybridCounter", "VectorCounter"]
 
 _MAX_HORIZON = 2**40
 _MAX_DIMENSION = 2**20

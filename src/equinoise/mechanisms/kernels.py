@@ -24,8 +24,6 @@ Whether a node's value is its noised sum, or its noise alone with the true sums 
 recursion is the same.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -14,8 +14,6 @@ from equinoise._typing import ArrayLike, Floats
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["laplace", "secure_laplace"]
-
 _LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
 
 

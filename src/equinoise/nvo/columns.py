@@ -19,8 +19,6 @@ from equinoise._typing import Array, Flags, Ints
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "read_column"]
-
 _CHUNK = 2**16  # rows that are parsed at a time: of the other columns nothing is kept
 _NAMED = 10  # columns that an error lists
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")

@@ -6,8 +6,6 @@ date from move to move, and is a hundred times faster. Whatever a search returns
 other code and from another formula, so that a mistake in one of them shows and certifies nothing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -16,8 +14,6 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import ArrayLike, Flags, Floats, Ints
 from equinoise.nvo.noise import Noise
-
-__all__ = ["Evaluation", "deltas", "divergence", "evaluate", "released", "sticks"]
 
 _BLOCK = 2**21  # entries of the noise matrix that are looked at together
 

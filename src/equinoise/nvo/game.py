@@ -1,7 +1,5 @@
 """The noise variance optimisation game: every record chooses the scale of the noise that is added to it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -21,8 +19,6 @@ from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.scales import chosen_scales, sufficient_scale, uniform_scale
 from equinoise.nvo.search import dynamics
 from equinoise.nvo.search.dynamics import Found, checked_counts
-
-__all__ = ["Game", "LimitedGame", "NoiseGame"]
 
 
 class Game(ABC):

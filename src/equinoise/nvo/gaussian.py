@@ -4,8 +4,6 @@ With delta a record may be revealed outright with a small probability. That says
 far below 1/n: handing out one whole record of n, without any noise, is (0, 1/n)-private.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

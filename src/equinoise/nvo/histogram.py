@@ -13,8 +13,6 @@ from equinoise import _checks
 from equinoise._typing import Array, ArrayLike, Floats, Ints
 from equinoise.nvo.noise import LaplaceNoise
 
-__all__ = ["MAX_BINS", "Histogram"]
-
 MAX_BINS = 10**6
 _CHUNK = 2**18  # values converted at a time: what is in the cache costs no memory
 _SNAP = 1e-9  # of a bin: ten times 0.1 falls where 1 does

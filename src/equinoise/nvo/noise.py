@@ -14,9 +14,6 @@ import numpy as np
 from equinoise._typing import Floats, Ints
 from equinoise.nvo.kernels import noise as _compiled
 
-__all__ = ["LaplaceNoise", "Noise", "masses"]
-
-
 _LARGEST = 2**28  # masses at once: 2 GiB
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from equinoise.nvo.evaluation import Evaluation
     from equinoise.nvo.game import NoiseGame
 
-__all__ = ["Profile"]
-
 _SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
 
 

@@ -1,13 +1,9 @@
 """What is registered by name: searches with their options, and families of noise."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from equinoise._checks import Option
-
-__all__ = ["FAMILIES", "SEARCHES", "Family", "Search"]
 
 _PAPER = "Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach, "
 

@@ -15,8 +15,6 @@ from equinoise.nvo.search import dynamics
 if TYPE_CHECKING:
     from equinoise.nvo.histogram import Histogram
 
-__all__ = ["MULTIPLES", "NAMES", "RULES", "chosen_scales", "positive", "sufficient_scale", "uniform_scale"]
-
 PAPER = (3.0, 2.0, 1.0, 0.33, 0.2)
 MULTIPLES = {"paper": PAPER, "default": (*PAPER, 0.001)}  # of sensitivity / epsilon
 NAMES = tuple(MULTIPLES)

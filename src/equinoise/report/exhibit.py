@@ -15,8 +15,6 @@ from equinoise._results import Z95, plain
 from equinoise._typing import DataFrame, Figure
 from equinoise.report import figures
 
-__all__ = ["Claim", "Drawn", "Exhibit", "Picture", "Table", "comparison", "csv_bytes"]
-
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _NEAR = 0.1  # relative difference up to which two figures agree
 

@@ -5,8 +5,6 @@ figure can be read in grey. Nothing here chooses a backend: files are drawn on a
 no display, and ``ax=None`` means a new figure of whatever pyplot uses.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import warnings

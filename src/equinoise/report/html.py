@@ -4,8 +4,6 @@ Figures are inline SVG with words for those who do not see them; tables are plai
 run. All text is escaped. The page forbids itself to load anything; its links lead to the files of exhibits.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import math
@@ -17,8 +15,6 @@ from typing import Any, NamedTuple
 
 from equinoise._typing import DataFrame
 from equinoise.report.exhibit import Exhibit
-
-__all__ = ["page"]
 
 _HERE = Path(__file__).parent
 _WORDS = 30  # a text of more characters makes its column wide

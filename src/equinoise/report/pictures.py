@@ -1,7 +1,5 @@
 """Figures about bandits and about releases, in the style of :mod:`equinoise.report.figures`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -10,9 +8,6 @@ import numpy as np
 from equinoise._results import Z95
 from equinoise._typing import Axes, Floats, Ints
 from equinoise.report.figures import STYLES, finish, line, new_axes, repeated
-
-__all__ = ["distributions", "frontier", "noise_scales", "noise_shapes", "p_value_histogram"]
-
 
 # Figures about bandits, in the style of :mod:`equinoise.report.figures`: the frontier, and tests.
 

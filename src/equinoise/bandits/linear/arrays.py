@@ -4,8 +4,6 @@ K arms, d coordinates, W replicates side by side (lanes), T rounds, and P = d(d+
 coordinates share an axis see :mod:`equinoise.bandits.linear.kernels`.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -11,8 +11,6 @@ K (2 ceil(d/2) - 1) words a round; REWARD, 2 words a round; NOISE, d words a rou
 what is played.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,6 @@ from equinoise._random import fill_words, laplace, uniform
 from equinoise._typing import Floats
 from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams, fill_directions, fill_normals
 from equinoise.mechanisms.kernels import prefix_total
-
-__all__ = ["play", "play_private"]
 
 _TIE = 1e-9  # arms never pulled have equal indices but for rounding; the lowest number is to win
 _TOP: Any = np.int64(0)  # the first row; a plain 0 would have callees compiled for it alone

@@ -1,7 +1,5 @@
 """Linear contextual bandits: a ridge regression for every arm, played optimistically, privately or not."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os
@@ -15,9 +13,6 @@ from numpy.typing import NDArray
 from equinoise import _checks, _results, replicates
 from equinoise._typing import ArrayLike, Axes, DataFrame, Floats, Ints
 from equinoise.bandits.entry import Entry
-
-__all__ = ["LinearPolicy", "LinearRun", "POLICIES", "simulate"]
-
 
 # The policies of linear bandits by name: what each is, and what makes it so.
 

@@ -1,7 +1,5 @@
 """A block of replicates of a linear bandit: what it needs, and how it is run."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What all live bandits share: asking for arms, telling rewards, arms that come and go, files."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, ClassVar, Self, overload
 
@@ -13,8 +11,6 @@ from equinoise.bandits.live import state
 from equinoise.bandits.live.player import Player, Setting, arm_names, check_name
 from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket, whole
 from equinoise.bandits.rewards import Draws
-
-__all__ = ["Bandit"]
 
 Arm = int | str
 _MOST_AT_ONCE = 2**20

@@ -16,8 +16,6 @@ are there to compare with.
 One thread at a time: callers that share a bandit hold a lock.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

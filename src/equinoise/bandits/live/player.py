@@ -1,7 +1,5 @@
 """A policy played by hand: its kernels on a state of one lane, whose arms come and go."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +12,6 @@ from equinoise._typing import Array, Floats, Ints, Words
 from equinoise.bandits.entry import LARGEST, check_bounds
 from equinoise.bandits.live.secure import make_feed
 from equinoise.bandits.policies.registry import policy
-
-__all__ = ["Player", "Setting", "arm_fields", "arm_names", "move_rows", "restore_rows"]
-
 
 # How a live bandit was made: checked once, the same for a new object and for one that is loaded.
 

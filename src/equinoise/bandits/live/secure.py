@@ -15,8 +15,6 @@ from equinoise.mechanisms import BinaryCounter, HybridCounter, secure_laplace
 if TYPE_CHECKING:
     from equinoise.bandits.live.player import Setting
 
-__all__ = ["BatchFeed", "CounterFeed", "Feed", "make_feed"]
-
 _STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are exact in a float64
 
 

@@ -24,9 +24,6 @@ from equinoise.bandits.live.player import Player, Setting
 if TYPE_CHECKING:
     from equinoise.bandits.live.bandit import Bandit
 
-__all__ = ["OpenTickets", "Tallies", "Ticket", "load", "save", "whole"]
-
-
 # Changes that are made as a whole: Ctrl-C is heard when they are done.
 
 

@@ -9,8 +9,6 @@ the arm of the largest index, t the number of the round and alpha = 3.1::
 Why it is private, and who found it: its row in :mod:`equinoise.bandits.policies.registry`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -25,8 +23,6 @@ from equinoise.bandits.policies.batches import (
     pull,
 )
 from equinoise.bandits.rewards import Run, Tape, play_rounds
-
-__all__ = ["ALPHA", "advance", "choose", "make_state", "play", "update"]
 
 ALPHA = 3.1  # the analysis asks for more than 3
 

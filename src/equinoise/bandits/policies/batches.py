@@ -4,8 +4,6 @@ Such a policy gathers the rewards of an arm in a batch, releases the batch's sum
 decides on nothing but releases. Arrays are arm major, the lane (a replicate) innermost.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,17 +12,6 @@ from equinoise._jit import njit
 from equinoise._random import integer
 from equinoise._typing import Floats, Ints
 from equinoise.bandits.rewards import BERNOULLI, Tape, reward_of
-
-__all__ = [
-    "Batches",
-    "advance_batches",
-    "best",
-    "fresh_batches",
-    "gather",
-    "make_batches",
-    "never_pulled",
-    "pull",
-]
 
 
 class Batches(NamedTuple):

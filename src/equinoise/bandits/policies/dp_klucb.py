@@ -15,8 +15,6 @@ of the source.
 Why it is private, and who found it: its row in :mod:`equinoise.bandits.policies.registry`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -31,8 +29,6 @@ from equinoise.bandits.policies.batches import (
     pull,
 )
 from equinoise.bandits.rewards import Run, Tape, play_rounds
-
-__all__ = ["advance", "choose", "log_odds_bound", "make_state", "play", "update"]
 
 
 def make_state(

@@ -12,8 +12,6 @@ nothing is released any more.
 Why it is private, and who found it: its row in :mod:`equinoise.bandits.policies.registry`.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +19,6 @@ import numpy as np
 from equinoise._jit import njit
 from equinoise._typing import Floats, Ints
 from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds
-
-__all__ = ["Elimination", "advance", "choose", "make_state", "play", "update"]
-
 
 _LONGEST = 2.0**62  # a tiny epsilon asks for an epoch that no integer counts; none so long is ever over
 

@@ -11,8 +11,6 @@ Each arm draws from Beta(mu O + 1, (1 - mu) O + 1), and the arm of the largest d
 Why it is private, and who found it: its row in :mod:`equinoise.bandits.policies.registry`.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +21,6 @@ from equinoise._random import next_word, uniform
 from equinoise._typing import Floats, Ints, Words
 from equinoise.bandits.policies.batches import best, fresh_batches, never_pulled, pull
 from equinoise.bandits.rewards import Run, Tape, advance_rounds, own_words, play_rounds
-
-__all__ = ["Thompson", "advance", "choose", "draw_beta", "make_state", "play", "update"]
-
 
 _LN4 = 1.3862943611198906
 _LN5_PLUS_1 = 2.6094379124341003

@@ -12,8 +12,6 @@ and *noise-only* leaves out w. What the round and the kind of noise decide is re
 reach, and computed beyond.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

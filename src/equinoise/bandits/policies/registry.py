@@ -9,8 +9,6 @@ lanes, and ``play(state, run)`` all rounds (see :mod:`~equinoise.bandits.rewards
 **options)`` too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

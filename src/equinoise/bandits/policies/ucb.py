@@ -13,8 +13,6 @@ Replicates go in lockstep: a round is a few passes over all lanes, with the arms
 selections instead of branches, which a compiler turns into vector code.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -18,9 +18,6 @@ from equinoise.bandits.result import History
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Replay", "arm_column", "kept_share", "number_column", "replay"]
-
-
 # Columns of a log, checked: arms, rewards, and the probabilities that arms were drawn with.
 
 

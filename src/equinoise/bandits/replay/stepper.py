@@ -1,7 +1,5 @@
 """A policy played round by round, with the noise and the tie words that a replicate of a simulation has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +8,6 @@ import numpy as np
 from equinoise._typing import Floats, Ints, Words
 from equinoise.bandits.policies.registry import Policy
 from equinoise.bandits.rewards import Draws
-
-__all__ = ["Stepper", "arm_means"]
 
 
 class Stepper:

@@ -9,8 +9,6 @@ data that the policy gathers (Neel and Roth, 2018).
 experiment.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

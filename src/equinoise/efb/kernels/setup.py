@@ -4,8 +4,6 @@ All passes go over infosets in their breadth-first numbers, so children come aft
 recurses. Pointer arrays are those of a :class:`equinoise.games.GameTree`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, TypeVar
 

@@ -5,8 +5,6 @@ Arrays travel in named tuples: the learner's ``Plan`` and :class:`equinoise.efb.
 writes position i of the visit list for the i-th of them, so the children of a visit stand side by side.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -8,8 +8,6 @@ Every function here compiles into the kernels that call it. Arguments: `first` i
 `width` their number, `s` the infoset's number.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -12,8 +12,6 @@ from equinoise._typing import Floats, Ints
 from equinoise.games import GameTree
 from equinoise.games.tree import seal
 
-__all__ = ["Report", "Strategy", "check_strategy"]
-
 _HEADER = struct.Struct("<4sqq")  # magic, trial, length; all numbers little-endian
 _STRATEGY = b"EQS1"
 _REPORT = b"EQR1"

@@ -23,8 +23,6 @@ from equinoise.efb.tuning import Tuning, checked_tuning, tune
 from equinoise.games import GameTree, Policy
 from equinoise.games.tree import LABELS, POINTERS
 
-__all__ = ["Server"]
-
 _KIND = "equinoise server, version 1"
 
 

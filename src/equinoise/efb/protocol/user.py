@@ -1,7 +1,5 @@
 """The other side of the protocol: a user's device that reports privately, and a world to play in."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -13,8 +11,6 @@ from equinoise.efb.protocol.messages import Report, Strategy, check_strategy
 from equinoise.efb.tuning import noise_scale
 from equinoise.games import Environment, GameTree, Schedule
 from equinoise.mechanisms.laplace import secure_laplace
-
-__all__ = ["User", "play"]
 
 _SENSITIVITY = 2.0  # L1: two environments change a report in two places, by at most 1 each
 

@@ -1,7 +1,5 @@
 """Experiments 1 and 2 of Neel and Roth (2018): the bias of arm means, with the controls that explain it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,8 +22,6 @@ from equinoise.experiments.bias.common import (
 from equinoise.experiments.steps import Experiment
 from equinoise.report import figures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
-
-__all__ = ["EXPERIMENT_1", "EXPERIMENT_2", "BiasExperiment", "Spec", "experiment_1", "experiment_2", "show"]
 
 
 class Spec(NamedTuple):

@@ -1,7 +1,5 @@
 """Corrected p-values on private bandits: that they hold, and what power they cost."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import numpy as np
@@ -14,8 +12,6 @@ from equinoise.experiments.bias.selection import least_pulled
 from equinoise.experiments.steps import Experiment
 from equinoise.report.exhibit import Exhibit, Picture, Table
 from equinoise.report.figures import Curve, curves
-
-__all__ = ["Corrected", "correction", "show"]
 
 _NULL = 0.5
 _N_ARMS = 5

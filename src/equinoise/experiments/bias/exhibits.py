@@ -1,7 +1,5 @@
 """The experiments on bias in adaptively gathered data: a row for each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,8 +8,6 @@ from equinoise.experiments.bias import arms, correction, frontier, regression, s
 from equinoise.experiments.bias.common import shown
 from equinoise.experiments.steps import Experiment, Settings, Step
 from equinoise.report.exhibit import Exhibit
-
-__all__ = ["EXPERIMENTS", "steps"]
 
 
 def _row(

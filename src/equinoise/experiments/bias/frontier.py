@@ -1,7 +1,5 @@
 """The frontier of bias against regret: every policy at every epsilon."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
@@ -24,8 +22,6 @@ from equinoise.experiments.bias.common import (
 from equinoise.experiments.steps import Experiment
 from equinoise.report import pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-__all__ = ["Frontier", "frontier", "show"]
 
 
 @dataclass(frozen=True, eq=False)

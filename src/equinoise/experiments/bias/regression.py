@@ -1,7 +1,5 @@
 """Experiment 3 of Neel and Roth (2018): a z-test on a linear bandit, by two statistics."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import numpy as np
@@ -11,8 +9,6 @@ from equinoise.bandits import linear
 from equinoise.experiments.bias.common import PValues, Running, drawn, gather, scaled
 from equinoise.experiments.steps import Experiment
 from equinoise.report.exhibit import Exhibit, Picture
-
-__all__ = ["experiment_3", "show"]
 
 _PUBLISHED = ("oful", "variance")
 

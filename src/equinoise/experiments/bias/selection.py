@@ -1,7 +1,5 @@
 """Where adaptivity breaks a right test: the mean of the arm that a bandit pulled least."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Unpack
 
 import numpy as np
@@ -11,8 +9,6 @@ from equinoise._typing import Floats, Ints
 from equinoise.experiments.bias.common import PValues, Running, drawn, gather, scaled
 from equinoise.experiments.steps import Experiment
 from equinoise.report.exhibit import Exhibit, Picture
-
-__all__ = ["CASES", "Case", "least_pulled", "selection", "show"]
 
 
 class Case(NamedTuple):

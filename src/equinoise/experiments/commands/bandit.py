@@ -1,7 +1,5 @@
 """One bandit policy with plain UCB, uniform play and the controls: bias of every arm, and regret."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Mapping
@@ -21,9 +19,6 @@ from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-__all__ = ["CONTROLS", "Comparison", "EPSILON", "Parameters", "compare", "parsed", "sentences"]
-
 
 # What a comparison of bandits depends on, refused as a whole before any work.
 

@@ -1,7 +1,5 @@
 """What results of commands share: ``run.json``, files of an exhibit's tables and figures, sizes of games."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -11,8 +9,6 @@ from equinoise._typing import Axes, Figure
 from equinoise.games import Environment, GameTree
 from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, csv_bytes
-
-__all__ = ["document", "files", "sizes", "titled"]
 
 
 def document(

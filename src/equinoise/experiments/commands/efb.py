@@ -1,7 +1,5 @@
 """Locally private play in one game, with the same learner without privacy and uniform play."""
 
-from __future__ import annotations
-
 import math
 import time
 from concurrent.futures import Executor
@@ -16,8 +14,6 @@ from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-__all__ = ["Comparison", "Parameters", "compare", "prepare"]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """A release of one column: from a file to a certified profile and a sample of it."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable
@@ -27,8 +25,6 @@ from equinoise.nvo.release.draw import MAX_ROWS
 from equinoise.nvo.scales import RULES, positive
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
-
-__all__ = ["FILES", "SEARCHES", "Parameters", "Release", "baselines", "prepare", "release", "solve"]
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 PUBLIC = ("sample.csv", "certificate.json", "distribution.png", "noise.png")

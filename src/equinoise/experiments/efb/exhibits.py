@@ -1,12 +1,8 @@
 """The experiments of the DP-EFB paper, a row each. It publishes a bound and no experiment."""
 
-from __future__ import annotations
-
 from equinoise.experiments.efb.growth import Growth, growth
 from equinoise.experiments.efb.study import Study, study
 from equinoise.experiments.steps import Experiment, Settings, Step
-
-__all__ = ["EXPERIMENTS", "steps"]
 
 _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 EXPERIMENTS = (

@@ -1,7 +1,5 @@
 """How regret grows with the horizon: a power that is fitted to runs that were tuned for each."""
 
-from __future__ import annotations
-
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +11,6 @@ from equinoise._typing import Floats
 from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.figures import Curve, column, curves
-
-__all__ = ["Growth", "growth", "power"]
 
 _WHY = "A fit to few horizons; early trials, in which nothing is learned yet, make it larger."
 

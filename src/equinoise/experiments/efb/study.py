@@ -1,7 +1,5 @@
 """One game: regret of DP-EFB with its bound over trials and epsilon, and of other learners."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
@@ -16,8 +14,6 @@ from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.report import figures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.figures import Curve, column, curves
-
-__all__ = ["Cell", "Study", "cells", "study"]
 
 _KIND = "A bound holds for the worst environment; an opponent who plays uniformly is far from it."
 _SHARPER = "The sharp tuning needs no logarithm of the horizon: it bounds the noise by its moments."

@@ -1,7 +1,5 @@
 """The tables of the NVO paper on one column: every mechanism at every epsilon, published figures and ours."""
 
-from __future__ import annotations
-
 import math
 import os
 import time
@@ -21,8 +19,6 @@ from equinoise.experiments.steps import Experiment, Progress, Settings, spread
 from equinoise.nvo import Histogram, NoiseGame, Profile
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.figures import Curve, column as column_figure, curves
-
-__all__ = ["EPSILONS", "MECHANISMS", "QUICK", "Tables", "column", "compute", "published"]
 
 
 class Mechanism(NamedTuple):

@@ -1,14 +1,10 @@
 """The experiments of the NVO paper, a row each, on built-in columns or on those of the user's file."""
 
-from __future__ import annotations
-
 from equinoise.experiments.nvo import source
 from equinoise.experiments.nvo.column import EPSILONS, column
 from equinoise.experiments.nvo.regression import SCORES, Pair, Size, pair
 from equinoise.experiments.nvo.source import start
 from equinoise.experiments.steps import Experiment, Settings, Step
-
-__all__ = ["steps"]
 
 _START = "Does best response always end where every record is satisfied?"
 _PAIR = "A regression on released data"

@@ -23,8 +23,6 @@ from equinoise.nvo.release.draw import draw_bins
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.figures import Curve, column, curves
 
-__all__ = ["PUBLISHED", "SCORES", "Pair", "Regression", "Size", "pair", "regression"]
-
 # Root mean square errors that the paper prints for heights and weights (its table 2), by epsilon.
 PUBLISHED = {
     "original": {1.0: 0.0218, 2.0: 0.0218, 4.0: 0.0218, 8.0: 0.0218},

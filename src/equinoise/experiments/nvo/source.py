@@ -1,7 +1,5 @@
 """The columns on which the NVO paper's experiments run: those of a package, or one of the user's file."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import math

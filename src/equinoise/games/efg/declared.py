@@ -5,8 +5,6 @@ then what would change the game (number of actions, probabilities, payoffs) must
 Names and labels may differ, because actions are told apart by their place: the first ones stand.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from array import array
@@ -15,9 +13,6 @@ from fractions import Fraction
 
 from equinoise.games.efg.grammar import NODES, NUMBER, SPACE, TEXT, Script, misfit, number, plain, token
 from equinoise.games.walk.walk import CHANCE, TERMINAL
-
-__all__ = ["Declared", "Nodes"]
-
 
 #: How far from one the probabilities of a chance event may sum, and how far without a warning.
 TOLERANCE = Fraction(1, 10**5)

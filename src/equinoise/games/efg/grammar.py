@@ -10,28 +10,9 @@ with a backslash before it belongs to the text, and any other backslash is an or
 in braces, and a comma may follow each item.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-
-__all__ = [
-    "LARGEST",
-    "NODES",
-    "NUMBER",
-    "PROLOGUE",
-    "SPACE",
-    "TEXT",
-    "Field",
-    "Node",
-    "Script",
-    "joined",
-    "misfit",
-    "number",
-    "plain",
-    "token",
-]
 
 SPACE = r"[ \t\r\n\f\v]*+"
 _END = r'(?![^ \t\r\n\f\v"{},])'

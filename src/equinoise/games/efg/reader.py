@@ -31,8 +31,6 @@ from equinoise._checks import shown
 from equinoise.games.efg.declared import Declared, Nodes
 from equinoise.games.efg.grammar import PROLOGUE, SPACE, TEXT, Script, joined, misfit, plain
 
-__all__ = ["GambitGame", "parse_efg", "read_efg"]
-
 _PLACE = re.compile("[0-9]+:[0-9]+")
 _PROLOGUE = re.compile(SPACE + joined(PROLOGUE))
 

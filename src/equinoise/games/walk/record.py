@@ -1,7 +1,5 @@
 """What a walk has met so far, and how it becomes a tree."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections import defaultdict
@@ -14,8 +12,6 @@ import numpy as np
 from equinoise._typing import Floats, Ints
 from equinoise.games.environment import Environment
 from equinoise.games.tree import GameTree, seal
-
-__all__ = ["Record"]
 
 _Probability = float | Fraction
 _START = "(start)"

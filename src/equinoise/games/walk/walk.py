@@ -1,7 +1,5 @@
 """From a game of many players to the tree of one: an iterative walk over its histories."""
 
-from __future__ import annotations
-
 import math
 import numbers
 import warnings

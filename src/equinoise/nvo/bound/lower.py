@@ -1,7 +1,5 @@
 """How far from the best: a number that the divergence of no certified profile falls below."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math
@@ -12,8 +10,6 @@ from equinoise import _checks
 from equinoise._typing import ArrayLike, Floats
 from equinoise.nvo.bound.relaxation import Cuts, Node, Problem, Solution, make_problem
 from equinoise.nvo.search.dynamics import checked_game, ratio_limits
-
-__all__ = ["lower_bound"]
 
 _FIRST_GAP = 1e-4  # to which the first program is solved, relative
 _GAP = 2e-3  # and the others

@@ -11,8 +11,6 @@ certified profiles. A :class:`Node` asks for less: the profiles that use certain
 use certain others.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -20,9 +18,6 @@ import numpy as np
 
 from equinoise import replicates
 from equinoise._typing import Flags, Floats, Ints
-
-__all__ = ["Cuts", "Multipliers", "Node", "Problem", "Solution", "dual_bound", "left_sides", "make_problem"]
-
 
 _UNIT = 2.0**-53
 _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too

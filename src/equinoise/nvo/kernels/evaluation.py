@@ -5,8 +5,6 @@ A type that is *used* (has records) is satisfied iff everywhere ``low <= m[t, x]
 the mass is the sum of counts times m. See :mod:`equinoise.nvo.search.dynamics` for the limits.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from equinoise._elementary import log

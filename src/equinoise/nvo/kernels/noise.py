@@ -1,7 +1,5 @@
 """Compiled noise: masses of truncated Laplace noise on equal bins."""
 
-from __future__ import annotations
-
 from equinoise._elementary import exp
 from equinoise._jit import njit
 from equinoise._typing import Floats, Ints

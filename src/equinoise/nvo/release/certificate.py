@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from equinoise.nvo.histogram import Histogram
     from equinoise.nvo.profile import Profile
 
-__all__ = ["certificate", "limits", "promise"]
-
 NOT_PRIVATE = "seeded: not private"
 SYSTEM = "operating system"
 _PER_CENT = 0.5  # below, a factor of e^epsilon is said as a percentage

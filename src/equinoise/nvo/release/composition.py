@@ -23,9 +23,6 @@ from equinoise.nvo.noise import Noise
 if TYPE_CHECKING:
     from equinoise.nvo.profile import Profile
 
-__all__ = ["Budget", "Composition", "DELTA", "compose", "epsilon_for_total"]
-
-
 DELTA = 1e-5
 _ORDERS = 1.0 + 2.0 ** np.arange(-3.0, 10.25, 0.5)  # of the Rényi divergences
 _FINEST = 0.05  # steps of the grid of losses, times the root of the number of draws

@@ -17,8 +17,6 @@ from equinoise._typing import Floats, Ints, Words
 if TYPE_CHECKING:
     from equinoise.nvo.profile import Profile
 
-__all__ = ["MAX_ROWS", "draw_bins", "sample"]
-
 MAX_ROWS = 10**9
 _WORD = 64  # bits
 _CHUNK = 2**18  # rows whose words are drawn at a time

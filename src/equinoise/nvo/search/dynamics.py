@@ -1,7 +1,5 @@
 """Best-response dynamics: set up the compiled functions' arrays, let them run in pieces, and start again."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Enumeration of profiles: exact in tiny games, and the genetic search that the paper calls approximate."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,8 +10,6 @@ from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Ints, Words
 from equinoise.nvo.search.dynamics import Found, Table
 from equinoise.nvo.search.kernels import enumeration as compiled
-
-__all__ = ["exhaustive", "genetic"]
 
 _PIECE = 20_000  # profiles between two looks at whether the user wants to stop
 _LARGEST_ENUMERATION = 20_000_000

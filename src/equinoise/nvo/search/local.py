@@ -3,8 +3,6 @@
 It knows nothing of where masses come from: M[k, v, x] is what a record of bin k with scale v gives to bin x.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 
@@ -16,8 +14,6 @@ from equinoise._typing import ArrayLike, Ints, Words
 from equinoise.nvo.search.dynamics import Found, Table, checked_counts
 from equinoise.nvo.search.kernels import anneal as compiled
 from equinoise.nvo.search.kernels.transfers import excess
-
-__all__ = ["anneal"]
 
 _PIECE = 20_000  # steps between two looks at whether the user wants to stop
 _PAIR = 0.4  # of the proposals are two transfers at once

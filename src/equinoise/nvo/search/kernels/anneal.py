@@ -1,7 +1,5 @@
 """Compiled annealing: transfers drawn at random, accepted by Metropolis; at the end, by gain alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ function of its parents and its address, so a population is never kept: payoffs 
 become parents are made again.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ only an option with a positive slope is looked at any further. A type that wante
 again before something has moved.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

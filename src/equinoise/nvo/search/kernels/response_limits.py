@@ -11,8 +11,6 @@
 A ratio too close to one is decided by the mass of the others, added up from the counts.
 """
 
-from __future__ import annotations
-
 import math
 
 from equinoise._jit import njit

@@ -6,8 +6,6 @@ S[x] = sum of counts M; a move changes S by a few records' mass. S is added up a
 matter.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ keeps the three largest masses at every x, so the largest one without the two ty
 is known at once.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from equinoise._jit import njit
