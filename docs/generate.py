@@ -42,7 +42,7 @@ def version() -> str:
 def modules() -> dict[str, ModuleType]:
     """Return all modules of the package by name, parents first."""
     names = ["equinoise", *(found.name for found in pkgutil.walk_packages(equinoise.__path__, "equinoise."))]
-    left_out = ("equinoise.__main__", "equinoise.cli")  # the command has a page of its own
+    left_out = ("equinoise.__main__", "equinoise._typing", "equinoise.cli")  # the command has its own page
     return {name: importlib.import_module(name) for name in names if not name.startswith(left_out)}
 
 
@@ -51,8 +51,17 @@ def is_package(module: ModuleType) -> bool:
 
 
 def exported(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield what a module exports, but for modules and names of types."""
-    for name in getattr(module, "__all__", ()):
+    """Yield what a module exports, but for modules and names of types.
+
+    A module without a list exports what it defines under a name without an underscore.
+    """
+    own = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (isinstance(value, Mapping) or getattr(value, "__module__", "") == module.__name__)
+    ]
+    for name in getattr(module, "__all__", own):
         value = getattr(module, name)
         if not inspect.ismodule(value) and not name.startswith("__") and get_origin(value) is None:
             yield name, value

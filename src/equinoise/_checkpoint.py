@@ -13,14 +13,13 @@ import json
 import os
 import re
 import types
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from equinoise import _checks, _files
-from equinoise._typing import Array
+from equinoise._typing import Any, Array, Callable, Iterator
 from equinoise._version import __version__
 
 _KIND = "equinoise replicates, version 1"

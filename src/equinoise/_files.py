@@ -7,11 +7,10 @@ import json
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
-from equinoise._typing import Array
+from equinoise._typing import Any, Array, Iterator, Mapping
 
 if TYPE_CHECKING:  # NumPy is imported where it is used: the command must start without it
     pass

@@ -14,7 +14,6 @@ Where thousands of words are wanted in a row, a block is the state of a xoshiro2
 """
 
 import secrets
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from equinoise import _checks
 from equinoise._elementary import log
 from equinoise._intrinsics import bits_float, high_product
 from equinoise._jit import njit
-from equinoise._typing import Floats, Words
+from equinoise._typing import Any, Floats, Words
 
 # Purposes: the fourth word of the counter. A new use takes a new number, an old number keeps its use.
 STRATEGY = np.uint64(1)

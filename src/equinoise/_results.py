@@ -5,14 +5,12 @@ import math
 import os
 import platform
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 import numpy as np
 
 import equinoise
 from equinoise import _checks
-from equinoise._typing import Array, ArrayLike, DataFrame, Floats, Ints
+from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Ints, Mapping, NamedTuple
 
 Z95 = 1.96  # half the width of a normal 95% interval, in standard errors
 

@@ -1,6 +1,7 @@
-"""Names of types that the whole package uses; what is heavy to import is imported by type checkers alone."""
+"""The names that annotations use, in one place; what is heavy to import is for type checkers alone."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 else:
     Axes = DataFrame = Figure = object
 
-__all__ = ["Array", "ArrayLike", "Axes", "DataFrame", "Figure", "Flags", "Floats", "Ints", "Words"]
+__all__ = ["Any", "Callable", "Iterable", "Iterator", "Mapping", "NamedTuple", "Sequence"]
+__all__ += ["Array", "ArrayLike", "Axes", "DataFrame", "Figure", "Flags", "Floats", "Ints", "Words"]
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]

@@ -13,15 +13,14 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._checkpoint import Blocks
-from equinoise._typing import Array
+from equinoise._typing import Any, Array, Callable, Iterator
 
 __all__ = ["run", "tick"]
 

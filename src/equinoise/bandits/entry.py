@@ -2,13 +2,11 @@
 
 import importlib
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from equinoise import _checks
 from equinoise._checks import Option, checked
-from equinoise._typing import Words
+from equinoise._typing import Any, Mapping, Words
 
 MAX_HORIZON = 2**48  # counts stay exact in float64
 LARGEST = 1e100  # of a reward: squares of sums stay finite

@@ -1,14 +1,12 @@
 """What a simulation of a bandit policy returns: arm means, their bias with intervals, and the regret."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise._typing import Axes, DataFrame, Floats, Ints
+from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.policies.registry import POLICIES
 
 

@@ -7,8 +7,6 @@ standard Laplace draws. One reward word per round serves all arms, since only on
 the words make a tableau of rewards [T, K] that exists before the first choice.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from equinoise._elementary import log
@@ -25,7 +23,7 @@ from equinoise._random import (
     start_streams,
     uniform,
 )
-from equinoise._typing import Floats, Ints, Words
+from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 
 BERNOULLI = 0
 GAUSSIAN = 1

@@ -2,15 +2,13 @@
 
 import functools
 import os
-from collections.abc import Mapping
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
-from equinoise._typing import Array, ArrayLike, Floats, Ints, Words
+from equinoise._typing import Any, Array, ArrayLike, Floats, Ints, Mapping, NamedTuple, Words
 from equinoise.bandits.entry import MAX_HORIZON
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.result import BanditRun

@@ -1,16 +1,14 @@
 """The learners by name: each is a first policy, a tuning and a noise scale for the same kernels."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from equinoise._checkpoint import kept_as
 from equinoise._checks import Option, Row
-from equinoise._typing import Flags, Floats
+from equinoise._typing import Callable, Flags, Floats, Mapping, NamedTuple
 from equinoise.efb.kernels import setup
 from equinoise.efb.tuning import RULES, Tuning, noise_scale, tuned
 from equinoise.games import Environment, GameTree, Schedule

@@ -3,16 +3,14 @@
 import functools
 import math
 import os
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
-from equinoise._typing import Axes, DataFrame, Floats, Ints, Words
+from equinoise._typing import Axes, DataFrame, Floats, Ints, NamedTuple, Sequence, Words
 from equinoise.efb import baselines
 from equinoise.efb.kernels import setup, trial, weights as _weights
 from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_tuning

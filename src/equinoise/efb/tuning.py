@@ -1,7 +1,6 @@
 """Learning rate, exploration and regret bound of DP-EFB, from the tree, the horizon and epsilon alone."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
 from equinoise._checks import Row
-from equinoise._typing import ArrayLike, Floats
+from equinoise._typing import ArrayLike, Callable, Floats, Mapping
 from equinoise.efb.kernels import setup
 from equinoise.games import GameTree
 

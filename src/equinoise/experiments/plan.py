@@ -8,15 +8,14 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from equinoise import _checks, _files, _results
+from equinoise._typing import Any, Callable, Iterator, Mapping
 from equinoise.experiments.steps import PILLARS, SCALES, Settings, Step, left_out, versions
 from equinoise.report.exhibit import Exhibit
 from equinoise.report.html import page

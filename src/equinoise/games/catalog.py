@@ -2,16 +2,14 @@
 
 import numbers
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from equinoise import _checks
 from equinoise._checks import Row
-from equinoise._typing import Array
+from equinoise._typing import Any, Array, Callable, Mapping
 from equinoise.games.environment import Environment
 from equinoise.games.poker import kuhn_poker, leduc_poker
 from equinoise.games.tree import GameTree, seal

@@ -1,14 +1,13 @@
 """How chance and the other players move, as the learner meets them."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import ArrayLike, Floats, Ints
+from equinoise._typing import Any, ArrayLike, Floats, Ints, Iterable
 from equinoise.games import kernels
 from equinoise.games.tree import GameTree, keep, seal
 

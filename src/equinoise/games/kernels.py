@@ -10,13 +10,11 @@ the kernel as read-only views, a type of its own to the compiler, so that every 
 """
 
 import math
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise._typing import Array, Floats, Ints
+from equinoise._typing import Any, Array, Floats, Ints, Iterable
 
 
 def _run(kernel: Any, inputs: Iterable[Array], *results: Array) -> Any:

@@ -1,11 +1,10 @@
 """A behaviour policy together with the tree it is for, ready to travel."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from equinoise._typing import ArrayLike, DataFrame, Floats
+from equinoise._typing import Any, ArrayLike, DataFrame, Floats
 from equinoise.games import kernels
 from equinoise.games.environment import check_policy
 from equinoise.games.tree import GameTree, keep, seal

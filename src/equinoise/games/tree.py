@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
 from equinoise._files import load_arrays, save_arrays
-from equinoise._typing import Array, Flags, Floats, Ints
+from equinoise._typing import Any, Array, Flags, Floats, Ints, Sequence
 
 _Int = Ints
 _KIND = "equinoise game tree, version 1"

@@ -1,11 +1,9 @@
 """Scalars or arrays alike: checked arguments in float64, and results of the kind that came in."""
 
-from typing import Any
-
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Array, ArrayLike, Floats
+from equinoise._typing import Any, Array, ArrayLike, Floats
 
 __all__ = ["Floats", "Number", "Numbers", "as_given", "counts", "positive", "together"]
 

@@ -25,12 +25,10 @@ actions, the counts of pulls, its noised sums. Picking an arm by its true mean i
 become vacuous once ``epsilon sqrt(n)`` passes about 3.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Floats
+from equinoise._typing import Callable, Floats
 from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
 
 METHODS = ("tight", "dwork")

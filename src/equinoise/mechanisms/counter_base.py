@@ -3,14 +3,13 @@
 import abc
 import functools
 import math
-from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Floats, Words
+from equinoise._typing import Any, Callable, Floats, Mapping, Words
 from equinoise.mechanisms.laplace import secure_laplace
 
 Kernel = Callable[[Floats, int, int, float], float]

@@ -1,13 +1,12 @@
 """Running sums of a stream, every one of them published, under one privacy parameter."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._checks import Option, Row
-from equinoise._typing import ArrayLike, Floats
+from equinoise._typing import ArrayLike, Floats, Mapping
 from equinoise.mechanisms.counter_base import Counter, Kernel
 
 _MAX_HORIZON = 2**40

@@ -24,14 +24,12 @@ Whether a node's value is its noised sum, or its noise alone with the true sums 
 recursion is the same.
 """
 
-from typing import Any
-
 import numpy as np
 
 from equinoise._elementary import log
 from equinoise._intrinsics import float_bits
 from equinoise._jit import njit
-from equinoise._typing import Floats
+from equinoise._typing import Any, Floats
 
 _EXPONENT_SHIFT = np.int64(52)
 _BIAS = np.int64(1023)

@@ -6,15 +6,14 @@ import contextlib
 import os
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Array, Flags, Ints
+from equinoise._typing import Any, Array, Flags, Ints, Iterator
 
 if TYPE_CHECKING:
     import pandas as pd

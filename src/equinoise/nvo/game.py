@@ -4,12 +4,11 @@ from abc import ABC, abstractmethod
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import ArrayLike, Floats, Ints
+from equinoise._typing import Any, ArrayLike, Floats, Ints
 from equinoise.nvo import evaluation
 from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.histogram import Histogram

@@ -9,12 +9,11 @@ import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints
 from equinoise.nvo.evaluation import deltas, sticks
 from equinoise.nvo.game import Game
 from equinoise.nvo.histogram import Histogram

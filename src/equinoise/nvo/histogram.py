@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Array, ArrayLike, Floats, Ints
+from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.noise import LaplaceNoise
 
 MAX_BINS = 10**6

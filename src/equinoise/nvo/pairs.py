@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Array, ArrayLike, Floats, Ints
+from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import LaplaceNoise

@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
 
 from equinoise import _checks
 from equinoise._results import Z95, plain
-from equinoise._typing import DataFrame, Figure
+from equinoise._typing import Any, DataFrame, Figure, Iterable, Mapping, NamedTuple
 from equinoise.report import figures
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

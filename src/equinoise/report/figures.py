@@ -8,16 +8,15 @@ no display, and ``ax=None`` means a new figure of whatever pyplot uses.
 import io
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._results import summarise
-from equinoise._typing import ArrayLike, Axes, Figure, Floats
+from equinoise._typing import Any, ArrayLike, Axes, Callable, Figure, Floats, Iterator, NamedTuple, Sequence
 
 
 class _Style(NamedTuple):

@@ -8,12 +8,10 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from equinoise._typing import DataFrame
+from equinoise._typing import Any, DataFrame, Mapping, NamedTuple, Sequence
 from equinoise.report.exhibit import Exhibit
 
 _HERE = Path(__file__).parent

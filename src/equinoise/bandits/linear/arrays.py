@@ -4,15 +4,13 @@ K arms, d coordinates, W replicates side by side (lanes), T rounds, and P = d(d+
 coordinates share an axis see :mod:`equinoise.bandits.linear.kernels`.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from equinoise._checkpoint import kept_as
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import fill_words, uniform
-from equinoise._typing import Floats, Ints, Words
+from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 
 
 @kept_as("equinoise.bandits._linear_arrays.Plan")

@@ -11,13 +11,11 @@ K (2 ceil(d/2) - 1) words a round; REWARD, 2 words a round; NOISE, d words a rou
 what is played.
 """
 
-from typing import Any
-
 import numpy as np
 
 from equinoise._jit import njit
 from equinoise._random import fill_words, laplace, uniform
-from equinoise._typing import Floats
+from equinoise._typing import Any, Floats
 from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams, fill_directions, fill_normals
 from equinoise.mechanisms.kernels import prefix_total
 

@@ -3,7 +3,6 @@
 import functools
 import math
 import os
-from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
-from equinoise._typing import ArrayLike, Axes, DataFrame, Floats, Ints
+from equinoise._typing import ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.entry import Entry
 
 # The policies of linear bandits by name: what each is, and what makes it so.

@@ -1,14 +1,13 @@
 """A block of replicates of a linear bandit: what it needs, and how it is run."""
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise import replicates
 from equinoise._checkpoint import kept_as
 from equinoise._random import CONTEXT, NOISE, REWARD, start_streams
-from equinoise._typing import Array, Floats, Ints, Words
+from equinoise._typing import Any, Array, Floats, Ints, NamedTuple, Words
 from equinoise.bandits.linear import kernels
 from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams, fill_directions, words_of
 from equinoise.bandits.linear.simulate import POLICIES

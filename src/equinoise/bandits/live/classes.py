@@ -17,12 +17,10 @@ One thread at a time: callers that share a bandit hold a lock.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 from equinoise._checks import checked
 from equinoise._random import stream_key
-from equinoise._typing import DataFrame, Floats
+from equinoise._typing import Any, DataFrame, Floats, Sequence
 from equinoise.bandits.entry import check_bounds
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.player import Setting

@@ -1,14 +1,12 @@
 """A policy played by hand: its kernels on a state of one lane, whose arms come and go."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Array, Floats, Ints, Words
+from equinoise._typing import Any, Array, Callable, Floats, Ints, Mapping, Sequence, Words
 from equinoise.bandits.entry import LARGEST, check_bounds
 from equinoise.bandits.live.secure import make_feed
 from equinoise.bandits.policies.registry import policy

@@ -9,16 +9,15 @@ import os
 import secrets
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._files import load_arrays, save_arrays
-from equinoise._typing import Array, Floats
+from equinoise._typing import Any, Array, Callable, Floats, Iterator, Mapping
 from equinoise.bandits.live.player import Player, Setting
 
 if TYPE_CHECKING:

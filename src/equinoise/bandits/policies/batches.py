@@ -4,13 +4,11 @@ Such a policy gathers the rewards of an arm in a batch, releases the batch's sum
 decides on nothing but releases. Arrays are arm major, the lane (a replicate) innermost.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from equinoise._jit import njit
 from equinoise._random import integer
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.rewards import BERNOULLI, Tape, reward_of
 
 

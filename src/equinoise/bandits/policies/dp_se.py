@@ -12,12 +12,10 @@ nothing is released any more.
 Why it is private, and who found it: its row in :mod:`equinoise.bandits.policies.registry`.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds
 
 _LONGEST = 2.0**62  # a tiny epsilon asks for an epoch that no integer counts; none so long is ever over

@@ -11,14 +11,12 @@ Each arm draws from Beta(mu O + 1, (1 - mu) O + 1), and the arm of the largest d
 Why it is private, and who found it: its row in :mod:`equinoise.bandits.policies.registry`.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._random import next_word, uniform
-from equinoise._typing import Floats, Ints, Words
+from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 from equinoise.bandits.policies.batches import best, fresh_batches, never_pulled, pull
 from equinoise.bandits.rewards import Run, Tape, advance_rounds, own_words, play_rounds
 

@@ -12,13 +12,11 @@ and *noise-only* leaves out w. What the round and the kind of noise decide is re
 reach, and computed beyond.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from equinoise._elementary import log
 from equinoise._jit import njit
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.policies.ucb import (
     AT_ONCE,
     UCB,

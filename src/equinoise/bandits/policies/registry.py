@@ -9,11 +9,9 @@ lanes, and ``play(state, run)`` all rounds (see :mod:`~equinoise.bandits.rewards
 **options)`` too.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from equinoise import _checks
 from equinoise._checks import Option
+from equinoise._typing import Any, Mapping
 from equinoise.bandits.entry import COUNTER, WIDTHS, Live, Policy
 
 __all__ = ["POLICIES", "Policy", "groups", "live_names", "policy"]

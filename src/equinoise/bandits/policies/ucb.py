@@ -13,14 +13,12 @@ Replicates go in lockstep: a round is a few passes over all lanes, with the arms
 selections instead of branches, which a compiler turns into vector code.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import integer
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
 
 __all__ = [

@@ -1,11 +1,8 @@
 """A policy played round by round, with the noise and the tie words that a replicate of a simulation has."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from equinoise._typing import Floats, Ints, Words
+from equinoise._typing import Any, Floats, Ints, Mapping, Words
 from equinoise.bandits.policies.registry import Policy
 from equinoise.bandits.rewards import Draws
 

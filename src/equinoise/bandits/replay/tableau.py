@@ -9,12 +9,10 @@ data that the policy gathers (Neel and Roth, 2018).
 experiment.
 """
 
-from typing import Any
-
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import ArrayLike, Floats
+from equinoise._typing import Any, ArrayLike, Floats
 from equinoise.bandits.entry import LARGEST, MAX_HORIZON
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.replay.logged import Replay, replay

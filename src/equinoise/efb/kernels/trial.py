@@ -5,8 +5,6 @@ Arrays travel in named tuples: the learner's ``Plan`` and :class:`equinoise.efb.
 writes position i of the visit list for the i-th of them, so the children of a visit stand side by side.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ from equinoise._elementary import exp
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
 from equinoise._random import CHANCE, NOISE, STRATEGY, laplace, next_word, philox, uniform
-from equinoise._typing import Floats, Ints, Words
+from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 from equinoise.efb.kernels.weights import Weights, multiply, pick
 
 Source = tuple[Any, Any, Any]  # the two words of the key, and the replicate, all uint64

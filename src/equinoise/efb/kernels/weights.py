@@ -9,13 +9,12 @@ Every function here compiles into the kernels that call it. Arguments: `first` i
 """
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints, NamedTuple
 
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 _BLOCK = 16  # actions that a scan looks at; a sum tree's fan-out

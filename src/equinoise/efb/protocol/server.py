@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._files import load_arrays, save_arrays
 from equinoise._random import stream_key
-from equinoise._typing import Floats, Words
+from equinoise._typing import Any, Floats, Words
 from equinoise.efb.baselines import first_policy
 from equinoise.efb.kernels import setup, trial as _kernels, weights
 from equinoise.efb.protocol.messages import Report, Strategy

@@ -1,14 +1,13 @@
 """Experiments 1 and 2 of Neel and Roth (2018): the bias of arm means, with the controls that explain it."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from equinoise import bandits, inference
-from equinoise._typing import Axes, DataFrame
+from equinoise._typing import Axes, DataFrame, Mapping, NamedTuple
 from equinoise.experiments.bias.common import (
     PUBLISHED,
     Result,

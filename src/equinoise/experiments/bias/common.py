@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise._typing import Axes, DataFrame, Figure, Floats
+from equinoise._typing import Any, Axes, Callable, DataFrame, Figure, Floats, Mapping, NamedTuple
 from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Claim, Exhibit, Table, comparison

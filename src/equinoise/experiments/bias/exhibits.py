@@ -1,9 +1,8 @@
 """The experiments on bias in adaptively gathered data: a row for each."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
+from equinoise._typing import Any, Callable
 from equinoise.experiments.bias import arms, correction, frontier, regression, selection
 from equinoise.experiments.bias.common import shown
 from equinoise.experiments.steps import Experiment, Settings, Step

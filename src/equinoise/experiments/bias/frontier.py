@@ -1,13 +1,12 @@
 """The frontier of bias against regret: every policy at every epsilon."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
 
 from equinoise import _checks, bandits
-from equinoise._typing import Axes, DataFrame
+from equinoise._typing import Axes, DataFrame, Sequence
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import (
     Result,

@@ -2,16 +2,14 @@
 
 import math
 import time
-from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks, _results, bandits, inference
-from equinoise._typing import DataFrame, Floats
+from equinoise._typing import Any, DataFrame, Floats, Iterable, Mapping
 from equinoise.bandits.entry import MAX_HORIZON
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import Running, Summary, arm_errors, gather, summarise

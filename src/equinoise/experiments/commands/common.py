@@ -1,11 +1,9 @@
 """What results of commands share: ``run.json``, files of an exhibit's tables and figures, sizes of games."""
 
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from equinoise import _files, _results
-from equinoise._typing import Axes, Figure
+from equinoise._typing import Any, Axes, Callable, Figure
 from equinoise.games import Environment, GameTree
 from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, csv_bytes

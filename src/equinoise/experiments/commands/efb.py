@@ -5,10 +5,9 @@ import time
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from equinoise import _checks, _results, efb, games
-from equinoise._typing import DataFrame
+from equinoise._typing import Any, DataFrame
 from equinoise.efb.tuning import RULES
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS

@@ -2,17 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
 from equinoise import _checks, _files, replicates
-from equinoise._typing import Array, Axes
+from equinoise._typing import Any, Array, Axes, Callable
 from equinoise.experiments.commands import common
 from equinoise.experiments.nvo import source
 from equinoise.experiments.steps import SECTIONS

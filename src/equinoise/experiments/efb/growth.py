@@ -2,12 +2,11 @@
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from equinoise import _results, efb, games
-from equinoise._typing import Floats
+from equinoise._typing import Any, Floats
 from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.figures import Curve, column, curves

@@ -1,15 +1,13 @@
 """One game: regret of DP-EFB with its bound over trials and epsilon, and of other learners."""
 
 import math
-from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from equinoise import _results, efb, games
-from equinoise._typing import DataFrame
+from equinoise._typing import DataFrame, Iterator, NamedTuple, Sequence
 from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.report import figures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison

@@ -3,16 +3,14 @@
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import DataFrame, Floats
+from equinoise._typing import Any, DataFrame, Floats, Iterator, Mapping, NamedTuple
 from equinoise.experiments.nvo import source as drawing
 from equinoise.experiments.nvo.source import Source
 from equinoise.experiments.steps import Experiment, Progress, Settings, spread

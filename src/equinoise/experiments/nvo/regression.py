@@ -7,15 +7,13 @@ import importlib
 import importlib.util
 import math
 import warnings
-from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise import _checks, _results, replicates
-from equinoise._typing import ArrayLike, DataFrame, Flags, Floats
+from equinoise._typing import Any, ArrayLike, Callable, DataFrame, Flags, Floats, Iterator, NamedTuple
 from equinoise.experiments.nvo.source import built_in, given
 from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.nvo.pairs import PairGame, PairHistogram

@@ -3,14 +3,12 @@
 import importlib
 import importlib.util
 import math
-from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from equinoise._typing import Axes, Floats
+from equinoise._typing import Any, Axes, Callable, Floats, Mapping
 from equinoise.experiments.steps import Experiment, Progress, Settings, spread
 from equinoise.nvo import Histogram, NoiseGame, Profile
 from equinoise.nvo.columns import read_column

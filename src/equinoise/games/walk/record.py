@@ -3,13 +3,12 @@
 import math
 import numbers
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Callable, Floats, Ints, Sequence
 from equinoise.games.environment import Environment
 from equinoise.games.tree import GameTree, seal
 

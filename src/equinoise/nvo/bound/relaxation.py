@@ -12,12 +12,11 @@ use certain others.
 """
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise import replicates
-from equinoise._typing import Flags, Floats, Ints
+from equinoise._typing import Any, Flags, Floats, Ints, NamedTuple
 
 _UNIT = 2.0**-53
 _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too

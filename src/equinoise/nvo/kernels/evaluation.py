@@ -5,11 +5,9 @@ A type that is *used* (has records) is satisfied iff everywhere ``low <= m[t, x]
 the mass is the sum of counts times m. See :mod:`equinoise.nvo.search.dynamics` for the limits.
 """
 
-from typing import Any, NamedTuple
-
 from equinoise._elementary import log
 from equinoise._jit import njit
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints, NamedTuple
 
 MARGIN = 1.0 + 1e-12  # a type must be satisfied by this factor, so that whoever rounds otherwise agrees
 TINY = 1e-300

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Callable, Floats, Ints
 from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.noise import Noise
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Floats, Ints, Words
+from equinoise._typing import Any, Callable, Floats, Ints, Words
 
 if TYPE_CHECKING:
     from equinoise.nvo.profile import Profile

@@ -6,12 +6,10 @@ a bin, crowds that are always satisfied, limits that are tested where they broke
 a sum, so this search looks at all records after every move. Plain NumPy, for a hundred bins or so.
 """
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 
 from equinoise._random import stream_key
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Callable, Floats, Ints, Iterator
 
 _GAIN = 1e-12  # of KL, in nats: less is rounding
 _ROUNDS = 200

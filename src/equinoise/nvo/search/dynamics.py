@@ -2,16 +2,14 @@
 
 import functools
 import math
-from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
-from equinoise._typing import ArrayLike, Flags, Floats, Ints, Words
+from equinoise._typing import Any, ArrayLike, Flags, Floats, Ints, Iterator, NamedTuple, Words
 from equinoise.nvo.search.kernels import response, response_state as _state
 
 # A game given as arrays: what it must be, which ratios its epsilon allows, and what a search returns.

@@ -4,13 +4,12 @@ It knows nothing of where masses come from: M[k, v, x] is what a record of bin k
 """
 
 import sys
-from collections.abc import Iterator
 
 import numpy as np
 
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
-from equinoise._typing import ArrayLike, Ints, Words
+from equinoise._typing import ArrayLike, Ints, Iterator, Words
 from equinoise.nvo.search.dynamics import Found, Table, checked_counts
 from equinoise.nvo.search.kernels import anneal as compiled
 from equinoise.nvo.search.kernels.transfers import excess

@@ -1,12 +1,10 @@
 """Compiled annealing: transfers drawn at random, accepted by Metropolis; at the end, by gain alone."""
 
-from typing import Any
-
 import numpy as np
 
 from equinoise._jit import njit
 from equinoise._random import SEARCH, exponential, integer, next_word, philox
-from equinoise._typing import Floats, Ints, Words
+from equinoise._typing import Any, Floats, Ints, Words
 from equinoise.nvo.kernels.evaluation import Game, divergence
 from equinoise.nvo.search.kernels.transfers import State, accept, allowed, excess
 

@@ -5,15 +5,13 @@ function of its parents and its address, so a population is never kept: payoffs 
 become parents are made again.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import EVOLUTION, integer, next_word, philox, uniform
-from equinoise._typing import Floats, Ints, Words
+from equinoise._typing import Any, Floats, Ints, Words
 from equinoise.nvo.kernels.evaluation import Game, evaluate
 
 Options = NDArray[np.int16]

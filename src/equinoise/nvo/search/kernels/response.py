@@ -6,13 +6,12 @@ again before something has moved.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from equinoise._jit import njit
 from equinoise._random import TURN, integer, next_word, philox
-from equinoise._typing import Ints, Words
+from equinoise._typing import Any, Ints, Words
 from equinoise.nvo.search.kernels.response_limits import (
     breaks,
     keep,

@@ -7,13 +7,12 @@ matter.
 """
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from equinoise._elementary import log
 from equinoise._jit import njit
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints, NamedTuple
 
 LANES = 8  # scales side by side in a row of `across`
 PIECE = 16  # bins are padded to a multiple

@@ -5,10 +5,8 @@ keeps the three largest masses at every x, so the largest one without the two ty
 is known at once.
 """
 
-from typing import Any, NamedTuple
-
 from equinoise._jit import njit
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.nvo.kernels.evaluation import MARGIN, Game, evaluate
 
 _SOMETHING = 5e-324  # the least positive number: who is alone somewhere is revealed outright
