@@ -158,7 +158,9 @@ def _pieces(value: object) -> Iterator[bytes]:
     elif isinstance(value, tuple | list):
         parts = list(value)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+        fields = [(getattr(value, field.name), field) for field in dataclasses.fields(value)]
+        # A field that came later counts only where it is used, so that older folders still fit.
+        parts = [part for part, field in fields if "later" not in field.metadata or part is not field.default]
     else:
         raise TypeError(f"resume needs a task of arrays and numbers, got {_checks.shown(value)} in it")
     yield str(len(parts)).encode()

@@ -36,6 +36,7 @@ TURN = np.uint64(9)
 SEARCH = np.uint64(10)
 EVOLUTION = np.uint64(11)
 RELEASE = np.uint64(12)
+HASH = np.uint64(13)
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)

@@ -10,7 +10,7 @@ from equinoise._checkpoint import kept_as
 from equinoise._checks import Option, Row
 from equinoise._typing import Callable, Flags, Floats, Mapping, NamedTuple
 from equinoise.efb.kernels import setup
-from equinoise.efb.tuning import RULES, Tuning, noise_scale, tuned
+from equinoise.efb.tuning import MECHANISMS, RULES, Tuning, noise_scale
 from equinoise.games import Environment, GameTree, Schedule
 
 _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) that flat-exp3 may make
@@ -18,7 +18,7 @@ _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) th
 
 @kept_as("equinoise.efb.baselines.Learner")
 class Learner(NamedTuple):
-    """Start of a run: the first policy float64[A], the tuning, the noise scale b (0 for none)."""
+    """Start of a run: the first policy float64[A], the tuning, the scale b of Laplace noise (0 for none)."""
 
     first_policy: Floats
     tuning: Tuning
@@ -34,37 +34,35 @@ def first_policy(tree: GameTree) -> Floats:
     return policy
 
 
-def _exponential(
-    tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning, sensitivity: float
-) -> Learner:
-    """Start exponential weights whose reports have this L1 sensitivity."""
-    scale = noise_scale(epsilon, sensitivity)
-    if isinstance(tuning, str):
-        tuning = tuned(tree, horizon, epsilon, scale, tuning)
+def _exponential(tree: GameTree, tuning: Tuning, sensitivity: float = 2.0) -> Learner:
+    """Start exponential weights; the reports have this L1 sensitivity where they are values."""
+    scale = 0.0 if tuning.symbols else noise_scale(tuning.epsilon, sensitivity)
     return Learner(first_policy(tree), tuning, scale)
 
 
-def _uniform(tree: GameTree, horizon: int, epsilon: float, _: str | Tuning) -> Learner:
+def _uniform(tree: GameTree, tuning: Tuning) -> Learner:
     """Start what never learns: its regret is at most 1 per trial."""
-    none = np.zeros(tree.n_actions)
-    tuning = Tuning(0.0, none, float(horizon), "uniform", horizon, epsilon, 0.0, 1.0)
-    return Learner(tree.uniform_policy(), tuning, 0.0)
+    none, horizon = np.zeros(tree.n_actions), tuning.horizon
+    made = Tuning(0.0, none, float(horizon), "uniform", horizon, tuning.epsilon, 0.0, 1.0)
+    return Learner(tree.uniform_policy(), made, 0.0)
 
 
-def _ixomd(tree: GameTree, horizon: int, epsilon: float, _: str | Tuning) -> Learner:
+def _ixomd(tree: GameTree, given: Tuning) -> Learner:
     """Start IXOMD.
 
     Its authors' rate, with X infosets of n actions each, balances a divergence of X ln n against X n actions:
     eta = sqrt(ln n / (n T)), gamma = eta/2 for every action. The bound is the one that holds for this rate on
     this tree: D / eta + eta A T, D the largest sum of ln(number of actions) over a reduced strategy.
     """
-    if math.isfinite(epsilon):
-        raise ValueError(f"epsilon must be math.inf for learner 'ixomd', which is not private, got {epsilon}")
-    widest = tree.max_actions
+    if math.isfinite(given.epsilon):
+        raise ValueError(
+            f"epsilon must be math.inf for learner 'ixomd', which is not private, got {given.epsilon}"
+        )
+    widest, horizon = tree.max_actions, given.horizon
     rate = math.sqrt(math.log(widest) / (widest * horizon))
     divergence = setup.log_widths(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets))
     slope = rate * tree.n_actions
-    bound = divergence / rate + slope * horizon if rate > 0.0 else 0.0
+    bound = min(divergence / rate + slope * horizon, float(horizon)) if rate > 0.0 else 0.0
     exploration = np.full(tree.n_actions, rate / 2.0)
     tuning = Tuning(rate, exploration, bound, "ixomd", horizon, math.inf, divergence, slope)
     return Learner(tree.uniform_policy(), tuning, 0.0)
@@ -72,25 +70,28 @@ def _ixomd(tree: GameTree, horizon: int, epsilon: float, _: str | Tuning) -> Lea
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerRow(Row):
-    """A learner: `start` makes it for a tree, a horizon, epsilon and a tuning or its rule.
+    """A learner: `start` makes it for a tree and a tuning, which has horizon and epsilon.
 
-    One that is `flat` is given the game in which a whole reduced strategy is one action.
+    One that is `flat` is given the game in which a whole reduced strategy is one action. `sensitivity` is
+    that of a report of values.
     """
 
-    start: Callable[[GameTree, int, float, str | Tuning], Learner]
+    start: Callable[[GameTree, Tuning], Learner]
     flat: bool = False
+    sensitivity: float = 2.0
 
 
 _TUNING = {"tuning": Option("choice", "sharp", "learning rate and exploration", tuple(RULES))}
+_MECHANISM = {"mechanism": Option("choice", "hashing", "what a user sends", tuple(MECHANISMS))}
 _ROWS = (
     LearnerRow(
         name="dp-efb",
-        summary="exponential weights over reduced strategies, a noised loss for each of its actions",
+        summary="exponential weights over reduced strategies; a user sends one symbol, or noised losses",
         source="Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit "
         "Problem, Section 4",
-        proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
-        options=_TUNING,
-        start=partial(_exponential, sensitivity=2.0),
+        proof="; ".join(f"{name}: {row.proof}" for name, row in MECHANISMS.items()),
+        options=_TUNING | _MECHANISM,
+        start=_exponential,
     ),
     LearnerRow(
         name="ixomd",
@@ -107,6 +108,7 @@ _ROWS = (
         options=_TUNING,
         start=partial(_exponential, sensitivity=1.0),
         flat=True,
+        sensitivity=1.0,
     ),
     LearnerRow(
         name="uniform",
@@ -117,11 +119,6 @@ _ROWS = (
     ),
 )
 LEARNERS: Mapping[str, LearnerRow] = {row.name: row for row in _ROWS}
-
-
-def make_learner(name: str, tree: GameTree, horizon: int, epsilon: float, tuning: str | Tuning) -> Learner:
-    """Return a learner by name; arguments are checked but for their combination."""
-    return LEARNERS[name].start(tree, horizon, epsilon, tuning)
 
 
 def strategies(tree: GameTree) -> Flags:

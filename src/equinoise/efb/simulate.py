@@ -10,10 +10,11 @@ import numpy as np
 
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
-from equinoise._typing import Axes, DataFrame, Floats, Ints, NamedTuple, Sequence, Words
+from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, NamedTuple, Sequence, Words
 from equinoise.efb import baselines
-from equinoise.efb.kernels import setup, trial, weights as _weights
-from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_tuning
+from equinoise.efb.kernels import setup, symbol, trial, weights as _weights
+from equinoise.efb.protocol.messages import Report
+from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_tuning
 from equinoise.games import Environment, GameTree, Policy, Schedule
 
 _WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
@@ -74,6 +75,16 @@ class EfbRun:
         return figures.regret_curve(ax, [(self.label, self)])
 
     @property
+    def bytes_a_report(self) -> int:
+        """Size of the largest message that a user sends to the server; 0 where nobody reports."""
+        if self.tuning.learning_rate == 0.0:
+            return 0
+        if self.tuning.symbols:
+            return len(Report(self.tuning.horizon - 1, symbol=self.tuning.symbols - 1).to_bytes())
+        n = 1 if baselines.LEARNERS[self.learner].flat else setup.longest(self.tree)
+        return len(Report(0, np.zeros(n)).to_bytes())
+
+    @property
     def label(self) -> str:
         """Name of the learner with its epsilon, for legends."""
         if self.learner == "uniform":
@@ -91,7 +102,7 @@ class _Task(NamedTuple):
     """All that a block of replicates needs, picklable."""
 
     tree: GameTree
-    plan: trial.Plan
+    plan: trial.Plan | symbol.SymbolPlan
     chances: tuple[trial.Chance, ...]
     segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
     learner: baselines.Learner
@@ -108,6 +119,7 @@ def simulate(
     n_replicates: int = 1,
     seed: int | None = 0,
     tuning: str | Tuning = "sharp",
+    mechanism: str = "hashing",
     learner: str = "dp-efb",
     n_checkpoints: int = 50,
     block: int | None = None,
@@ -135,6 +147,9 @@ def simulate(
     tuning : {"sharp", "paper"} or Tuning
         See :func:`equinoise.efb.tune`; learners without that option ignore it. Of a tuning with
         custom parameters nothing is proven: its bound is 1 per trial.
+    mechanism : {"hashing", "laplace"}
+        What a user sends, one symbol or a noised loss for each action; "laplace" with "paper" is the
+        published algorithm. The ranges of losses that "hashing" profits from are those of the environment.
     learner : str
         A name of :data:`equinoise.efb.LEARNERS`, whose rows say what each is. All face the same random
         draws but "flat-exp3", for which chance is drawn again.
@@ -163,9 +178,10 @@ def simulate(
     if isinstance(environment, Schedule) and environment.total < trials:
         raise ValueError(f"horizon must be at most the schedule's {environment.total} trials, got {trials}")
     budget = _checks.epsilon(epsilon)
-    name = _checks.choice("learner", learner, baselines.LEARNERS)
+    row = baselines.LEARNERS[_checks.choice("learner", learner, baselines.LEARNERS)]
     if not isinstance(tuning, Tuning):
         _checks.choice("tuning", tuning, RULES)
+    sent = _checks.choice("mechanism", mechanism, MECHANISMS)
     checkpoints = _results.checkpoints(trials, n_checkpoints)
     n = _checks.integer("n_replicates", n_replicates, 1)
     _results.check_memory(n, 2 * len(checkpoints) + tree.n_actions)
@@ -173,11 +189,12 @@ def simulate(
 
     key = stream_key(seed)
     game, played, table = tree, environment, None
-    if baselines.LEARNERS[name].flat:
+    if row.flat:
         table = baselines.strategies(tree)
         game, played = baselines.flatten(environment, table)
-    rule = checked_tuning(game, tuning, trials, budget)
-    task = _task(game, played, baselines.make_learner(name, game, trials, budget, rule), checkpoints, key)
+    sent = sent if "mechanism" in row.options else "laplace"
+    given = checked_tuning(game, tuning, trials, budget, sent, played.loss_range, row.sensitivity)
+    task = _task(game, played, row.start(game, given), checkpoints, key)
     result = replicates.run(
         functools.partial(_run_block, task),
         n,
@@ -191,7 +208,16 @@ def simulate(
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
     chosen = task.learner.tuning
     return EfbRun(
-        checkpoints, regret, result["observed"], policy, chosen.regret_bound, chosen, name, budget, seed, tree
+        checkpoints,
+        regret,
+        result["observed"],
+        policy,
+        chosen.regret_bound,
+        chosen,
+        row.name,
+        budget,
+        seed,
+        tree,
     )
 
 
@@ -228,7 +254,12 @@ def _task(
             segments.append((chances[id(part)][0], start, stop, reached))
             next_one += reached >= 0
             start = stop
-    plan = setup.make_plan(tree, learner.tuning.exploration)
+    tuning = learner.tuning
+    plan = (
+        setup.make_plan(tree, tuning.exploration)
+        if tuning.radius is None
+        else setup.make_symbol_plan(tree, tuning.exploration, tuning.radius)
+    )
     made = tuple(chance for _, chance in chances.values())
     return _Task(tree, plan, made, tuple(segments), learner, key, len(checkpoints))
 
@@ -236,13 +267,19 @@ def _task(
 @kept_as("equinoise.efb.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, Floats]:
     """Run the replicates start..stop-1, in pieces between which progress is told: what executors get."""
-    plan, visits = setup.sealed(task.plan), setup.make_visits(task.tree)
+    plan, tuning, key = setup.sealed(task.plan), task.learner.tuning, task.key
     for chance in task.chances:
         setup.sealed(chance)
+    run: Callable[..., Any] = trial.run_trials
+    options: tuple[Any, ...] = (tuning.learning_rate, task.learner.scale)
+    if tuning.code:
+        run, options = symbol.run_trials, (tuning.learning_rate, tuning.explore, tuning.code)
+        key = np.concatenate([key, setup.public_key(key)])
+    kind: type[Any] = symbol.SymbolVisits if tuning.code else trial.Visits
+    visits = setup.make_visits(task.tree, kind)
     shape = (stop - start, task.n_checkpoints)
     expected, observed = np.empty(shape), np.empty(shape)
     policy = np.empty((stop - start, task.tree.n_actions))
-    rate, scale = task.learner.tuning.learning_rate, task.learner.scale
     piece = max(1, _WORK_A_PIECE // len(visits.infoset))
     for i in range(stop - start):
         weights = setup.make_weights(task.tree, task.learner.first_policy)
@@ -251,9 +288,7 @@ def _run_block(task: _Task, start: int, stop: int) -> dict[str, Floats]:
             ran, chance = np.zeros(2), task.chances[which]
             for begin in range(first, end, piece):
                 until = min(begin + piece, end)
-                ran += trial.run_trials(
-                    plan, weights, visits, chance, task.key, start + i, begin, until, rate, scale
-                )
+                ran += run(plan, weights, visits, chance, key, start + i, begin, until, *options)
                 replicates.tick(until - begin)
             totals += ran
             if checkpoint >= 0:

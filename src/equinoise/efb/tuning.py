@@ -1,7 +1,7 @@
 """Learning rate, exploration and regret bound of DP-EFB, from the tree, the horizon and epsilon alone."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from equinoise._checks import Row
 from equinoise._typing import ArrayLike, Callable, Floats, Mapping
 from equinoise.efb.kernels import setup
 from equinoise.games import GameTree
+from equinoise.games.tree import seal
+from equinoise.mechanisms.hashing import MAX_BUCKETS, Hashing
 
 MAX_HORIZON = 2**53
 #: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
@@ -25,8 +27,27 @@ RULES: Mapping[str, Row] = {
         ),
         Row(
             name="paper",
-            summary="as published",
+            summary="as published; for mechanism 'laplace'",
             source="Pasteris, Savani and Turocy (2026), Theorem 1",
+        ),
+    )
+}
+#: What a user sends, by name.
+MECHANISMS: Mapping[str, Row] = {
+    row.name: row
+    for row in (
+        Row(
+            name="hashing",
+            summary="one symbol: a bucket of actions and a sign",
+            source="Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency "
+            "estimation; with random signs",
+            proof="every symbol has a probability in [q, e^epsilon q], whatever the last action and its loss",
+        ),
+        Row(
+            name="laplace",
+            summary="as published: a noised loss for each action of the strategy",
+            source="Pasteris, Savani and Turocy (2026), Section 4",
+            proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
         ),
     )
 }
@@ -56,13 +77,23 @@ class Tuning:
         Bound on what one trial adds to the regret.
     offset : float
         Bound on what the rare event adds that the noise leaves its range ("paper": 1).
+    mechanism : str
+        A name of MECHANISMS.
+    symbols : int
+        2k, how many symbols a report may be; 0 where it is a value for each action.
+    explore : float
+        rho: how often a strategy is drawn from the exploration, which is rho nu(a) then. 0 without symbols.
+    radius : float64[A] or None
+        r(a), the largest distance from 1/2 of a loss straight below an action; None without symbols.
 
     Examples
     --------
     >>> from equinoise.games import load
-    >>> tuning = tune(load("kuhn_poker")[0], 1000, 4.0)
-    >>> bool(tuning.bound(1000) == tuning.regret_bound), tuning.bound([0, 10]).tolist()
+    >>> tuning = tune(load("kuhn_poker")[0], 10**6, 4.0)
+    >>> bool(abs(tuning.bound(10**6) - tuning.regret_bound) < 1e-6), tuning.bound([0, 10]).tolist()
     (True, [0.0, 10.0])
+    >>> tuning.mechanism, tuning.symbols
+    ('hashing', 12)
     """
 
     learning_rate: float
@@ -74,6 +105,15 @@ class Tuning:
     start_cost: float
     slope: float
     offset: float = 0.0
+    mechanism: str = field(default="laplace", metadata={"later": True})
+    symbols: int = field(default=0, metadata={"later": True})
+    explore: float = field(default=0.0, metadata={"later": True})
+    radius: Floats | None = field(default=None, metadata={"later": True})
+
+    @property
+    def code(self) -> Hashing | None:
+        """The symbols and their probabilities; None where a report is a value for each action."""
+        return Hashing.of(self.epsilon, self.symbols // 2) if self.symbols else None
 
     def bound(self, trials: ArrayLike) -> Floats:
         """Return the proven bound on the expected regret after any numbers of trials up to the horizon.
@@ -93,7 +133,28 @@ def noise_scale(epsilon: float, sensitivity: float = 2.0) -> float:
     return scale
 
 
-def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> Tuning:
+def loss_radius(tree: GameTree, loss_range: ArrayLike = (0.0, 1.0)) -> Floats:
+    """Return r(a) float64[A] for losses in (low, high), or in float64[A, 2], one range an action."""
+    ranges = _checks.array("loss_range", loss_range, np.float64, None, low=0.0, high=1.0)
+    if ranges.shape not in ((2,), (tree.n_actions, 2)):
+        raise ValueError(
+            f"loss_range must be (low, high) or of shape ({tree.n_actions}, 2), got shape {ranges.shape}"
+        )
+    if (ranges[..., 0] > ranges[..., 1]).any():
+        raise ValueError(f"loss_range must have no low above its high, got {_checks.shown(loss_range)}")
+    radius: Floats = np.where(np.diff(tree.leaf_ptr) > 0, np.abs(ranges - 0.5).max(axis=-1), 0.0)
+    return radius
+
+
+def tune(
+    tree: GameTree,
+    horizon: int,
+    epsilon: float,
+    rule: str = "sharp",
+    mechanism: str = "hashing",
+    *,
+    loss_range: ArrayLike = (0.0, 1.0),
+) -> Tuning:
     """Choose learning rate and exploration of DP-EFB for a horizon.
 
     Parameters
@@ -105,68 +166,173 @@ def tune(tree: GameTree, horizon: int, epsilon: float, rule: str = "sharp") -> T
     epsilon : float
         Privacy of one report; math.inf for no noise.
     rule : {"sharp", "paper"}
-        "paper": C = 8/eps^2 + 1 + beta with beta = 1 + (2/eps) ln(A T^2), gamma_0 = eta beta A, split by the
-        number of actions below; regret at most 2 sqrt(A T ln S C) + 1. "sharp": with b = 2/eps and Q the
-        L2 split of the tree, C = 1/2 + (b/theta) sqrt(Q)/A + b^2/(1 - theta^2) with the best theta,
-        gamma_0 = eta b sqrt(Q)/theta; regret at most 2 sqrt(A T ln S C). In both eta = sqrt(ln S/(A T C)).
+        "paper", for "laplace" alone: C = 8/eps^2 + 1 + beta with beta = 1 + (2/eps) ln(A T^2),
+        gamma_0 = eta beta A, split by the number of actions below; regret at most 2 sqrt(A T ln S C) + 1.
+        "sharp" with "laplace": with b = 2/eps and Q the L2 split of the tree,
+        C = 1/2 + (b/theta) sqrt(Q)/A + b^2/(1 - theta^2) with the best theta, gamma_0 = eta b sqrt(Q)/theta;
+        regret at most 2 sqrt(A T ln S C). In both eta = sqrt(ln S/(A T C)).
+        "sharp" with "hashing": the number of buckets k and theta that make the bound 2 sqrt(T C ln S) least,
+        eta = sqrt(ln S/(T C)), and exploration rho = eta sqrt(V0 Q)/theta with costs r(a)^2 in Q.
+    mechanism : {"hashing", "laplace"}
+        What a user sends; a name of MECHANISMS.
+    loss_range : (low, high) or float64[A, 2]
+        Where the losses straight below an action lie, within [0, 1]; public. The narrower around 1/2, the
+        less noise. Of use with "hashing" only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that is of the wrong kind or out of its range, and for "paper" with "hashing".
 
     Notes
     -----
-    Without noise "sharp" needs no exploration. It keeps implicit exploration, gamma(a) = eta/2 [2]_,
-    for its smaller spread; that may cost another eta/2 an action and trial, which the bound counts. So the
-    bound without noise can lie above that of a large epsilon; the regret does not.
+    Without noise "sharp" needs no exploration, and the mechanism does not matter: eta = sqrt(2 ln S/(N T)), N
+    the most actions that one deterministic environment can make last. It keeps implicit exploration,
+    gamma(a) = eta/2 [2]_, for its smaller spread; what that may cost is in the bound.
 
     References
     ----------
     .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
-       arXiv 2605.05266, Theorem 1: the rule "paper". For "sharp" the moment generating function of the
-       noise, E exp(-t xi) = 1/(1 - b^2 t^2), takes the place of a bound on its size.
+       arXiv 2605.05266, Theorem 1: the rule "paper". For "sharp" with "laplace" the moment generating
+       function of the noise, E exp(-t xi) = 1/(1 - b^2 t^2), takes the place of a bound on its size.
     .. [2] Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits,
        NeurIPS.
 
     Examples
     --------
     >>> from equinoise.games import load
-    >>> tree, _ = load("kuhn_poker")
-    >>> round(tune(tree, 10**6, 1.0, "paper").regret_bound), round(tune(tree, 10**6, 1.0).regret_bound)
-    (109837, 35714)
+    >>> tree, environment = load("kuhn_poker")
+    >>> [round(tune(tree, 10**6, 1.0, rule, "laplace").regret_bound) for rule in ("paper", "sharp")]
+    [109837, 35714]
+    >>> round(tune(tree, 10**6, 1.0, loss_range=environment.loss_range).regret_bound, -1)
+    14450.0
     """
     if not isinstance(tree, GameTree):
         raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("rule", rule, RULES)
-    return tuned(tree, trials, budget, noise_scale(budget), rule)
+    return checked_tuning(tree, rule, trials, budget, mechanism, loss_range)
 
 
-def checked_tuning(tree: GameTree, tuning: object, horizon: int, epsilon: float) -> str | Tuning:
-    """Return a rule's name, or a tuning that fits tree, horizon and epsilon, or raise.
+def checked_mechanism(mechanism: object, rule: object) -> str:
+    """Return the name of a mechanism that a rule is for, or raise."""
+    name = _checks.choice("mechanism", mechanism, MECHANISMS)
+    if rule == "paper" and name != "laplace":
+        raise ValueError(f"mechanism must be 'laplace' with tuning 'paper', got {name!r}")
+    return name
+
+
+def checked_tuning(
+    tree: GameTree,
+    tuning: object,
+    horizon: int,
+    epsilon: float,
+    mechanism: str,
+    loss_range: ArrayLike,
+    sensitivity: float = 2.0,
+) -> Tuning:
+    """Return what a rule gives, or a tuning that fits tree, horizon, epsilon and mechanism, or raise.
 
     For parameters that neither rule gives nothing is proven: their bound is 1 per trial.
     """
+    scale = noise_scale(epsilon, sensitivity)
     if not isinstance(tuning, Tuning):
-        return _checks.choice("tuning", tuning, RULES)
+        rule = _checks.choice("tuning", tuning, RULES)
+        if checked_mechanism(mechanism, rule) == "hashing" and math.isfinite(epsilon):
+            return _hashed(tree, horizon, epsilon, loss_radius(tree, loss_range))
+        return _tuned(tree, horizon, epsilon, scale, rule)
     if (tuning.horizon, tuning.epsilon) != (horizon, epsilon):
         raise ValueError(
             f"tuning must be made for horizon {horizon} and epsilon {epsilon:g}, "
             f"got one for {tuning.horizon} and {tuning.epsilon:g}"
         )
+    if math.isfinite(epsilon) and tuning.mechanism != mechanism:
+        raise ValueError(f"tuning must be made for mechanism {mechanism!r}, got one for {tuning.mechanism!r}")
     rate = _checks.number("tuning.learning_rate", tuning.learning_rate, 0.0)
     exploration = _checks.array(
         "tuning.exploration", tuning.exploration, np.float64, (tree.n_actions,), low=0.0
     )
-    if tuning.rule in RULES:
-        made = tuned(tree, horizon, epsilon, noise_scale(epsilon), tuning.rule)
-        if made.learning_rate == rate and np.array_equal(made.exploration, exploration):
-            return made
-    return Tuning(rate, exploration, float(horizon), "own", horizon, epsilon, 0.0, 1.0)
+    own = Tuning(rate, exploration, float(horizon), "own", horizon, epsilon, 0.0, 1.0)
+    made = own
+    if tuning.symbols:
+        given = np.empty(0) if tuning.radius is None else tuning.radius
+        radius = _checks.array("tuning.radius", given, np.float64, (tree.n_actions,), low=0.0, high=0.5)
+        own = _own_hashing(tree, own, tuning, radius)
+        made = _hashed(tree, horizon, epsilon, radius)
+        if (made.symbols, made.explore) != (own.symbols, own.explore):
+            return own
+    elif tuning.rule in RULES:
+        made = _tuned(tree, horizon, epsilon, scale, tuning.rule)
+    return made if made.learning_rate == rate and np.array_equal(made.exploration, exploration) else own
 
 
-def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:
+def _own_hashing(tree: GameTree, own: Tuning, tuning: Tuning, radius: Floats) -> Tuning:
+    """Return a tuning of one's own with symbols: its exploration must be a plan of weight `explore`."""
+    explore = _checks.number("tuning.explore", tuning.explore, 0.0, 1.0)
+    symbols = _checks.integer("tuning.symbols", tuning.symbols, 2, 2 * MAX_BUCKETS)
+    arriving = np.append(explore, own.exploration)[1 + tree.infoset_action]
+    if symbols % 2 or not np.allclose(
+        np.add.reduceat(own.exploration, tree.action_ptr[:-1]), arriving, rtol=1e-9, atol=1e-300
+    ):
+        raise ValueError("tuning must have an even number of symbols, and exploration that is a plan")
+    return replace(own, mechanism="hashing", symbols=symbols, explore=explore, radius=radius)
+
+
+def _hashed(tree: GameTree, horizon: int, epsilon: float, radius: Floats) -> Tuning:
+    """Tune for one symbol a user and losses within r(a) float64[A] of 1/2."""
+    of_infoset, nu, squares = np.empty(tree.n_infosets), radius**2, radius**2
+    setup.action_shares(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, True)
+    root_q, start_cost = float(of_infoset[0]), tree.log_n_strategies
+    most = setup.most_last(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets), squares)
+    constant, buckets, exploring = _best_code(epsilon, float(squares.sum()), most, root_q)
+    rate = math.sqrt(start_cost / (horizon * constant)) if constant > 0.0 else 0.0
+    explore = min(rate * exploring, 0.5)
+    setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, explore)
+    slope = rate * constant if rate * exploring <= 0.5 else 1.0
+    bound = min(2.0 * math.sqrt(horizon * constant * start_cost), float(horizon)) if slope < 1.0 else horizon
+    made = Tuning(rate, seal(nu), float(bound), "sharp", horizon, epsilon, start_cost, slope)
+    return replace(made, mechanism="hashing", symbols=2 * buckets, explore=explore, radius=seal(radius))
+
+
+def _best_code(epsilon: float, total: float, most: float, root_q: float) -> tuple[float, int, float]:
+    """Return C, the number of buckets k and rho/eta that make the bound of hashing least.
+
+    `total` is the sum of r^2, `most` the largest sum over actions that can be last together, `root_q` the
+    root of Q. For every k the best of 900 theta is taken; C is flat where it is least.
+    """
+    theta = np.geomspace(1e-3, 8.0, 900)
+    top = min(4.0 * max(1.0, 0.5 * math.expm1(min(epsilon, 40.0))), MAX_BUCKETS)
+    best = (math.inf, 1, 0.0)
+    for k in np.unique(np.geomspace(1.0, top, 100).astype(np.int64)).tolist():
+        code = Hashing.of(epsilon, k)
+        deviation = math.sqrt(code.second_moment)
+        with np.errstate(over="ignore", invalid="ignore"):
+            u = math.sqrt(k) * theta
+            ch, sc = 2.0 * (np.cosh(u) - 1.0) / u**2, np.sinh(u) / u
+            w = ch * theta**2 / 2.0
+            constant = (
+                total * code.second_moment / 2.0 * ch * np.expm1(w) / w * (1.0 + theta * sc / deviation)
+                + most * (code.gain**2 * code.pair / 2.0 * ch * np.exp(w) + code.gain * (sc - 1.0) / u)
+                + deviation * root_q / theta
+            )
+        i = int(np.nanargmin(constant))  # what overflows, to infinity or NaN, is not the least
+        best = min(best, (float(constant[i]), k, deviation * root_q / float(theta[i])))
+    return best
+
+
+def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:
     """Tune for Laplace noise of any scale b on each reported value (the checked part of :func:`tune`)."""
-    of_infoset, exploration = np.empty(tree.n_infosets), np.empty(tree.n_actions)
-    setup.action_shares(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rule == "sharp")
+    of_infoset, exploration = np.empty(tree.n_infosets), np.ones(tree.n_actions)
     start_cost, n = tree.log_n_strategies, float(tree.n_actions)
+    if rule == "sharp" and scale == 0.0:
+        exploration[np.diff(tree.leaf_ptr) == 0] = 0.0
+        most = setup.most_last(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration)
+        rate = math.sqrt(2.0 * start_cost / (most * horizon))
+        bound = min(start_cost / rate + rate * most * horizon, float(horizon)) if rate > 0.0 else 0.0
+        exploration = seal(np.full(tree.n_actions, rate / 2.0))
+        return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * most)
+    setup.action_shares(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rule == "sharp")
     if rule == "paper":
         beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
         constant, per_rate = 2.0 * scale**2 + 1.0 + beta, beta * n
@@ -174,15 +340,11 @@ def tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str)
         constant, per_rate = _sharp(scale, float(of_infoset[0]), n)
     rate = math.sqrt(start_cost / (n * horizon * constant))
     slope = rate * n * constant
-    if rule == "sharp" and scale == 0.0:
-        exploration.fill(rate / 2.0)
-        slope += rate / 2.0 * n
-    else:
-        setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
-    exploration.flags.writeable = False
+    setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
     offset = 1.0 if rule == "paper" else 0.0
     bound = math.sqrt(n * horizon * start_cost * constant) + slope * horizon + offset
-    return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, slope, offset)
+    bound = min(bound, float(horizon))
+    return Tuning(rate, seal(exploration), bound, rule, horizon, epsilon, start_cost, slope, offset)
 
 
 def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
@@ -190,8 +352,6 @@ def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
 
     dC/dtheta = 0 where (sqrt(Q)/A)(1 - theta^2)^2 = 2 b theta^3.
     """
-    if scale == 0.0:
-        return 0.5, 0.0
     share = root_q / n
     if scale > 1.0:
         theta = _root(lambda x: share * ((1.0 - x) * (1.0 + x)) ** 2 - 2.0 * scale * x**3)

@@ -105,6 +105,17 @@ class Environment:
         return seal(kernels.action_loss(pointers, self.infoset_prob, self.leaf_prob, self.leaf_loss))
 
     @cached_property
+    def loss_range(self) -> Floats:
+        """Smallest and largest loss of each action's own leaves, float64[A, 2]; 1/2 where it has none."""
+        some = np.diff(self.tree.leaf_ptr) > 0
+        starts = self.tree.leaf_ptr[:-1][some]
+        ranges = np.full((self.tree.n_actions, 2), 0.5)
+        if len(starts):
+            ranges[some, 0] = np.minimum.reduceat(self.leaf_loss, starts)
+            ranges[some, 1] = np.maximum.reduceat(self.leaf_loss, starts)
+        return seal(ranges)
+
+    @cached_property
     def cumulative(self) -> tuple[Floats, Floats]:
         """Running sums of the probabilities below every action, infosets first: float64[I] and float64[L].
 
@@ -233,6 +244,12 @@ class Schedule:
     def trials(self) -> Ints:
         """How many trials each environment lasts, int64[E]."""
         return seal(np.array([trials for _, trials in self.entries], dtype=np.int64))
+
+    @cached_property
+    def loss_range(self) -> Floats:
+        """Smallest and largest loss of each action's own leaves in any environment, float64[A, 2]."""
+        ranges = np.stack([environment.loss_range for environment in set(self.environments)])
+        return seal(np.stack([ranges[..., 0].min(axis=0), ranges[..., 1].max(axis=0)], axis=-1))
 
     @property
     def total(self) -> int:

@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from equinoise._jit import njit
+from equinoise._random import HASH, philox
 from equinoise._typing import Floats, Ints, Words
-from equinoise.efb.kernels import trial, weights as _weights
+from equinoise.efb.kernels import symbol, trial, weights as _weights
+from equinoise.efb.kernels.symbol import SymbolPlan, SymbolVisits
 from equinoise.efb.kernels.trial import Chance, Plan, Visits
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games import Environment, GameTree
@@ -36,16 +38,16 @@ def first_policy(action_ptr: Ints, log_strategies: Floats) -> None:
 def action_shares(
     action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, root_of_sum: bool
 ) -> None:
-    """Fill of_action float64[A] and of_infoset float64[I] from the leaves up.
+    """Fill of_infoset float64[I] from the leaves up, and of_action float64[A], which holds costs c(a).
 
-    With root_of_sum False these are kappa: kappa(a) = 1 + sum of kappa over child infosets,
-    kappa(s) = sum of kappa(a). With True they are the roots of Q: Q(a) = 1 + sum of Q over child infosets,
+    With root_of_sum False these are kappa: kappa(a) = c(a) + sum of kappa over child infosets,
+    kappa(s) = sum of kappa(a). With True they are the roots of Q: Q(a) = c(a) + sum of Q over child infosets,
     sqrt Q(s) = sum of sqrt Q(a).
     """
     for s in range(action_ptr.size - 2, -1, -1):
         total = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
-            value = 1.0
+            value = of_action[a]
             for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
                 value += of_infoset[c] * of_infoset[c] if root_of_sum else of_infoset[c]
             of_action[a] = math.sqrt(value) if root_of_sum else value
@@ -59,8 +61,8 @@ def split_exploration(
 ) -> None:
     """Turn shares into exploration, in place, from the root down.
 
-    gamma(root) = at_root, gamma(a) = gamma(s) share(a) / share(s), and a child infoset takes the value of
-    its action. of_infoset float64[I] is overwritten by gamma(s).
+    gamma(root) = at_root, gamma(a) = gamma(s) share(a) / share(s), alike for all a where share(s) is 0, and a
+    child infoset takes the value of its action. of_infoset float64[I] is overwritten by gamma(s).
     """
     of_infoset[0] = at_root
     for s in range(action_ptr.size - 1):
@@ -68,9 +70,41 @@ def split_exploration(
         for a in range(action_ptr[s], action_ptr[s + 1]):
             total += of_action[a]
         for a in range(action_ptr[s], action_ptr[s + 1]):
-            of_action[a] = of_infoset[s] * (of_action[a] / total)
+            share = of_action[a] / total if total > 0.0 else 1.0 / (action_ptr[s + 1] - action_ptr[s])
+            of_action[a] = of_infoset[s] * share
             for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
                 of_infoset[c] = of_action[a]
+
+
+@njit
+def most_last(action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats) -> float:
+    """Return N: the largest sum of costs c(a) over actions that one deterministic environment can make last.
+
+    N(a) = max(c(a), largest N of its child infosets), N(s) = sum of N(a); of_action float64[A] holds c, and
+    of_infoset float64[I] is scratch.
+    """
+    for s in range(action_ptr.size - 2, -1, -1):
+        total = 0.0
+        for a in range(action_ptr[s], action_ptr[s + 1]):
+            largest = of_action[a]
+            for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
+                largest = max(largest, of_infoset[c])
+            total += largest
+        of_infoset[s] = total
+    return of_infoset[0]
+
+
+@njit
+def running_shares(action_ptr: Ints, exploration: Floats, out: Floats) -> None:
+    """Fill out float64[A] with running sums of nu over each infoset, alike for all where exploration is 0."""
+    for s in range(action_ptr.size - 1):
+        first, end = action_ptr[s], action_ptr[s + 1]
+        total = 0.0
+        for a in range(first, end):
+            total += exploration[a]
+            out[a] = total
+        for a in range(first, end):
+            out[a] = out[a] / total if total > 0.0 else (a + 1 - first) / (end - first)
 
 
 @njit
@@ -109,6 +143,7 @@ def log_widths(action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats) -> float
 
 
 Sealed = TypeVar("Sealed", bound=tuple[Any, ...])
+AnyVisits = TypeVar("AnyVisits", Visits, SymbolVisits)
 _LINE = 64  # bytes of a cache line
 _PADDING = 3  # values that a kernel may read behind the last block
 
@@ -116,6 +151,12 @@ _PADDING = 3  # values that a kernel may read behind the last block
 def first_source(key: Words) -> trial.Source:
     """Return what the streams of the protocol are drawn from: those of replicate 0."""
     return key[0], key[1], np.uint64(0)
+
+
+def public_key(key: Words) -> Words:
+    """Return the key uint64[2] of public randomness, which does not give a server's own key away."""
+    zero = np.uint64(0)
+    return np.array(philox(key[0], key[1], zero, zero, zero, HASH)[:2], dtype=np.uint64)
 
 
 def make_plan(tree: GameTree, exploration: Floats) -> Plan:
@@ -133,6 +174,15 @@ def make_plan(tree: GameTree, exploration: Floats) -> Plan:
     infosets["exploration"][:-1] = np.where(shared, largest, -1.0)
     infosets["exploration"][-1] = -1.0
     return sealed(Plan(infosets, actions))
+
+
+def make_symbol_plan(tree: GameTree, exploration: Floats, radius: Floats) -> SymbolPlan:
+    """Return what a learner of symbols knows, read-only; exploration is rho nu, radius r, float64[A]."""
+    plan = make_plan(tree, np.zeros(tree.n_actions))
+    own, cumulative = np.empty(tree.n_actions, dtype=symbol.OWN), np.empty(tree.n_actions)
+    own["exploration"], own["radius"] = exploration, radius
+    running_shares(tree.action_ptr, exploration, cumulative)
+    return sealed(SymbolPlan(*plan, own, cumulative))
 
 
 def make_chance(environment: Environment) -> Chance:
@@ -165,11 +215,19 @@ def make_weights(tree: GameTree, policy: Floats) -> Weights:
     return weights
 
 
-def make_visits(tree: GameTree) -> Visits:
+def longest(tree: GameTree) -> int:
+    """Return the most infosets that a reduced strategy of a tree visits."""
+    return longest_strategy(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets, dtype=np.int64))
+
+
+def make_visits(tree: GameTree, kind: type[AnyVisits]) -> AnyVisits:
     """Return an empty visit list that is long enough for any reduced strategy."""
-    m = longest_strategy(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets, dtype=np.int64))
-    types: dict[str, Any] = {"infoset": np.int64, "action": np.int64, "child": np.int64, "word": np.uint64}
-    return Visits._make(np.zeros(m, dtype=types.get(name, np.float64)) for name in Visits._fields)
+    m = longest(tree)
+    types: dict[str, Any] = dict.fromkeys(
+        ("infoset", "action", "child", "parent", "half", "marked", "moved"), np.int64
+    )
+    types["word"] = np.uint64
+    return kind._make(np.zeros(m + m % 2, dtype=types.get(name, np.float64)) for name in kind._fields)
 
 
 def _aligned(n: int) -> Floats:

@@ -18,10 +18,10 @@ from equinoise.efb.kernels.weights import Weights, multiply, pick
 
 Source = tuple[Any, Any, Any]  # the two words of the key, and the replicate, all uint64
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
-_STEP_MIN = -690.0  # one report moves a weight by a factor in [e^-690, e^80]
-_STEP_MAX = 80.0
-_FACTOR_MAX = 2.0**115
-_FACTOR_MIN = 2.0**-1000
+STEP_MIN = -690.0  # one report moves a weight by a factor in [e^-690, e^80]
+STEP_MAX = 80.0
+FACTOR_MAX = 2.0**115
+FACTOR_MIN = 2.0**-1000
 
 PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
 PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
@@ -79,7 +79,7 @@ class Chance(NamedTuple):
 
 
 @njit(forceinline=True)
-def _stream(source: Source, trial: Any, purpose: Any) -> Any:
+def stream(source: Source, trial: Any, purpose: Any) -> Any:
     """Return the stream (key; 0, trial, replicate, purpose) of a source (key's two words, replicate)."""
     return philox(source[0], source[1], np.uint64(0), np.uint64(trial), source[2], purpose)
 
@@ -96,7 +96,7 @@ def draw(
     """
     infosets, actions = plan
     weight = weights.weight
-    s0, s1, s2, s3 = _stream(source, trial, STRATEGY)
+    s0, s1, s2, s3 = stream(source, trial, STRATEGY)
     visits.infoset[0] = 0
     visits.reach[0] = 1.0
     n = 1
@@ -130,13 +130,13 @@ def draw(
 
 
 @njit(forceinline=True)
-def walk(plan: Plan, chance: Chance, visits: Visits, source: Source, trial: Any) -> Any:
+def walk(plan: Any, chance: Chance, visits: Any, source: Source, trial: Any) -> Any:
     """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
 
     The d-th move of the environment takes word d of the stream (key; 0, trial, replicate, CHANCE): the
     address names no policy, so different learners face the same random draws.
     """
-    s0, s1, s2, s3 = _stream(source, trial, CHANCE)
+    s0, s1, s2, s3 = stream(source, trial, CHANCE)
     i = 0
     while True:
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
@@ -147,7 +147,7 @@ def walk(plan: Plan, chance: Chance, visits: Visits, source: Source, trial: Any)
         low, high = plan.actions[a]["child"], plan.actions[a + 1]["child"]
         if low == high or u >= chance.infoset_cum[high - 1]:
             return i, u
-        i = visits.child[i] + _first_above(chance.infoset_cum, low, high, u) - low
+        i = visits.child[i] + first_above(chance.infoset_cum, low, high, u) - low
 
 
 @njit(forceinline=True)
@@ -156,11 +156,11 @@ def leaf_loss(chance: Chance, a: int, u: float) -> float:
     low, high = chance.actions[a]["leaf"], chance.actions[a + 1]["leaf"]
     if high - low == 1:
         return chance.actions[a]["loss"]
-    return chance.leaf_loss[_first_above(chance.leaf_cum, low, high, u)]
+    return chance.leaf_loss[first_above(chance.leaf_cum, low, high, u)]
 
 
 @njit(forceinline=True)
-def _first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
+def first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
     """Return the first k in [low, high) with u < cumulative[k], by bisection; one is known to exist."""
     high -= 1
     while low < high:
@@ -182,7 +182,7 @@ def add_noise(value: Floats, word: Words, n: int, scale: float, source: Source, 
         for i in range(n):
             value[i] = 0.0
         return
-    s0, s1, s2, s3 = _stream(source, trial, NOISE)
+    s0, s1, s2, s3 = stream(source, trial, NOISE)
     for i in range(n):
         word[i], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     for i in range(n):
@@ -200,7 +200,14 @@ def update(plan: Plan, weights: Weights, visits: Visits, n: int, learning_rate: 
     factor, value, divisor = visits.factor, visits.value, visits.divisor
     for i in range(n):
         step = -learning_rate * value[i] / divisor[i]
-        factor[i] = exp(min(max(step, _STEP_MIN), _STEP_MAX))
+        factor[i] = exp(min(max(step, STEP_MIN), STEP_MAX))
+    push(plan, weights, visits, n)
+
+
+@njit(forceinline=True)
+def push(plan: Any, weights: Weights, visits: Any, n: int) -> None:
+    """Multiply the weights by W, bottom-up; ``factor`` comes with each action's own part of it."""
+    factor = visits.factor
     end = n  # the children of visit i are the visits child[i] .. end - 1
     for i in range(n - 1, -1, -1):
         start = visits.child[i]
@@ -208,7 +215,7 @@ def update(plan: Plan, weights: Weights, visits: Visits, n: int, learning_rate: 
         for c in range(start, end):
             w *= factor[c]
         end = start
-        w = min(max(w, _FACTOR_MIN), _FACTOR_MAX)
+        w = min(max(w, FACTOR_MIN), FACTOR_MAX)
         factor[i] = visits.others[i] + visits.picked[i] * w
         s = visits.infoset[i]
         first = plan.infosets[s]["first"]

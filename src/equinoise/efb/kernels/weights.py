@@ -279,6 +279,28 @@ def pick(weights: Weights, ahead: Any, first: int, width: int, s: int, u: float)
     return _pick_wide(weights, ahead, first, width, s, u)
 
 
+@njit
+def look(weights: Weights, first: int, width: int, s: int, a: int) -> Any:
+    """Return (weight of action a of infoset s, sum of the weights of all others)."""
+    rest = _rest(weights.weight, first, width, a - first)
+    if width > _BLOCK:
+        shift, base, size, k = _top_shift(width), weights.sum_ptr[s], 0, a - first
+        while shift > 0:
+            size = _level_size(width, shift)
+            rest += _rest(weights.sums, base, size, k >> shift)
+            base += size
+            shift -= 4
+    return weights.weight[a], rest
+
+
+@njit(forceinline=True)
+def _rest(values: Floats, start: int, size: int, k: int) -> float:
+    """Return the sum of the values in the block of entry k of a level, without that entry."""
+    low = (k >> 4) * _BLOCK
+    n = min(size - low, _BLOCK)
+    return _others(values, start + low, n, start + k, _block_sum(values, start + low, n))
+
+
 @njit(forceinline=True)
 def multiply(weights: Weights, first: int, width: int, s: int, a: int, by: float) -> None:
     """Multiply the weight of action a of infoset s, keep it in range, and the sums above it true."""

@@ -1,4 +1,4 @@
-"""What server and user send each other: a reduced strategy one way, noisy values the other."""
+"""What server and user send each other: a reduced strategy one way, a symbol or noisy values the other."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Floats, Ints
+from equinoise._typing import ArrayLike, Floats, Ints, Words
 from equinoise.games import GameTree
 from equinoise.games.tree import seal
+from equinoise.mechanisms.hashing import MAX_BUCKETS
 
 _HEADER = struct.Struct("<4sqq")  # magic, trial, length; all numbers little-endian
 _STRATEGY = b"EQS1"
+_HASHED = b"EQS2"  # with the number of symbols and the public key
+_CODE = struct.Struct("<qQQ")
 _REPORT = b"EQR1"
+_SYMBOL = 0xE5  # the first byte of a symbol's report
 _MAX_TRIAL = 2**62
+_MAX_SYMBOLS = 2 * MAX_BUCKETS
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +28,13 @@ class Strategy:
     """A reduced strategy for one trial: where it picks, and what.
 
     Trials count from 0. `infosets` and `actions`, int64[n], are the infosets that the strategy can come to,
-    breadth first, and the action it picks at each.
+    breadth first, and the action it picks at each. `symbols` is how many symbols a report may be, 0 where it
+    is a value for each action, and `key` uint64[2] the public key of buckets and signs, which needs no
+    secrecy. TypeError or ValueError for anything else.
 
     Examples
     --------
-    >>> strategy = Strategy(7, [0, 1, 2], [0, 1, 4])
+    >>> strategy = Strategy(7, [0, 1, 2], [0, 1, 4], symbols=2)
     >>> Strategy.from_bytes(strategy.to_bytes()).actions
     array([0, 1, 4])
     """
@@ -35,63 +42,117 @@ class Strategy:
     trial: int
     infosets: Ints
     actions: Ints
+    symbols: int = 0
+    key: Words | tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))
         infosets = _checks.array("infosets", self.infosets, np.int64, (None,), low=0)
         actions = _checks.array("actions", self.actions, np.int64, (len(infosets),), low=0)
+        symbols = _checks.integer("symbols", self.symbols, 0, _MAX_SYMBOLS)
+        if symbols % 2:
+            raise ValueError(f"symbols must be an even number, got {symbols}")
+        object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))
         object.__setattr__(self, "infosets", seal(infosets.copy()))
         object.__setattr__(self, "actions", seal(actions.copy()))
+        object.__setattr__(self, "symbols", symbols)
+        object.__setattr__(self, "key", seal(_checks.array("key", self.key, np.uint64, (2,)).copy()))
 
     def to_bytes(self) -> bytes:
-        """Return the message as bytes: 20 of header, 16 an infoset."""
-        numbers = np.concatenate([self.infosets, self.actions]).astype("<i8")
-        return _HEADER.pack(_STRATEGY, self.trial, len(self.infosets)) + numbers.tobytes()
+        """Return the message as bytes: 20 of header, 24 more with symbols, 16 an infoset."""
+        numbers = np.concatenate([self.infosets, self.actions]).astype("<i8").tobytes()
+        code = _CODE.pack(self.symbols, *map(int, self.key)) if self.symbols else b""
+        header = _HEADER.pack(_HASHED if self.symbols else _STRATEGY, self.trial, len(self.infosets))
+        return header + code + numbers
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Strategy:
         """Read what :meth:`to_bytes` wrote; ValueError for anything else."""
-        trial, n, body = _unpack(data, _STRATEGY, 16)
-        numbers = np.frombuffer(body, dtype="<i8").astype(np.int64)
-        return cls(trial, numbers[:n], numbers[n:])
+        hashed = isinstance(data, bytes | bytearray) and bytes(data[:4]) == _HASHED
+        trial, n, body = _unpack(data, _HASHED if hashed else _STRATEGY, 16, _CODE.size if hashed else 0)
+        symbols, *key = _CODE.unpack_from(body) if hashed else (0, 0, 0)
+        numbers = np.frombuffer(body[_CODE.size * hashed :], dtype="<i8").astype(np.int64)
+        return cls(trial, numbers[:n], numbers[n:], symbols, np.array(key, dtype=np.uint64))
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a user sends back: one noisy value for each action of the strategy, and nothing else.
+    """What a user sends back: one symbol, or one noisy value for each action of the strategy.
 
-    `trial` is the strategy's, and `values` float64[n] are taken as they come: it is the server that refuses a
-    report that is not finite.
+    `trial` is the strategy's; `values` float64[n] or `symbol`, one of the two, are taken as they come: it is
+    the server that refuses what no user sends. TypeError or ValueError for anything else.
 
     Examples
     --------
-    >>> report = Report(7, [0.25, -1.5])
-    >>> Report.from_bytes(report.to_bytes()).values
+    >>> Report.from_bytes(Report(7, [0.25, -1.5]).to_bytes()).values
     array([ 0.25, -1.5 ])
+    >>> len(Report(999_999, symbol=1).to_bytes())
+    5
     """
 
     trial: int
-    values: Floats
+    values: Floats | None = None
+    symbol: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))
-        try:
-            values = np.asarray(self.values)
-        except ValueError:
-            values = np.empty(0, dtype=object)  # ragged
-        if values.dtype.kind not in "fiu" or values.ndim != 1:
-            raise TypeError(f"values must be a vector of numbers, got {_checks.shown(self.values)}")
-        object.__setattr__(self, "values", seal(values.astype(np.float64)))
+        if (self.values is None) == (self.symbol is None):
+            raise TypeError("values or symbol must be given, and not both")
+        if self.symbol is not None:
+            object.__setattr__(self, "symbol", _checks.integer("symbol", self.symbol, 0, _MAX_SYMBOLS - 1))
+        else:
+            object.__setattr__(self, "values", _vector(self.values))
 
     def to_bytes(self) -> bytes:
-        """Return the message as bytes: 20 of header, 8 a value."""
-        return _HEADER.pack(_REPORT, self.trial, len(self.values)) + self.values.astype("<f8").tobytes()
+        """Return the message as bytes: 20 of header and 8 a value; 3 to 13 with a symbol."""
+        if self.symbol is not None:
+            return bytes([_SYMBOL, *_digits(self.trial), *_digits(self.symbol)])
+        values = np.asarray(self.values)
+        return _HEADER.pack(_REPORT, self.trial, len(values)) + values.astype("<f8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Report:
         """Read what :meth:`to_bytes` wrote; ValueError for anything else."""
+        if isinstance(data, bytes | bytearray) and data[:1] == bytes([_SYMBOL]):
+            numbers = _numbers(bytes(data[1:]))
+            if len(numbers) == 2:
+                report = cls(numbers[0], symbol=numbers[1])
+                if report.to_bytes() == data:
+                    return report
+            raise ValueError(f"data must be a whole report of a symbol, got {_checks.shown(bytes(data))}")
         trial, _, body = _unpack(data, _REPORT, 8)
         return cls(trial, np.frombuffer(body, dtype="<f8").astype(np.float64))
+
+
+def _vector(given: ArrayLike | None) -> Floats:
+    """Return a vector of any numbers as float64, or raise."""
+    try:
+        values = np.asarray(given)
+    except ValueError:
+        values = np.empty(0, dtype=object)  # ragged
+    if values.dtype.kind not in "fiu" or values.ndim != 1:
+        raise TypeError(f"values must be a vector of numbers, got {_checks.shown(given)}")
+    return seal(values.astype(np.float64))
+
+
+def _digits(number: int) -> list[int]:
+    """Return a number in base 128, least digit first, the top bit set on all digits but the last."""
+    digits = [number & 127]
+    while number := number >> 7:
+        digits[-1] |= 128
+        digits.append(number & 127)
+    return digits
+
+
+def _numbers(data: bytes) -> list[int]:
+    """Return the numbers that stand in base 128 one after the other; none where the last one is cut."""
+    numbers, value, shift = [], 0, 0
+    for byte in data[:32]:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(value)
+            value, shift = 0, 0
+    return numbers if not shift else []
 
 
 def check_strategy(tree: GameTree, strategy: object) -> Strategy:
@@ -114,14 +175,14 @@ def check_strategy(tree: GameTree, strategy: object) -> Strategy:
     return strategy
 
 
-def _unpack(data: object, magic: bytes, item: int) -> tuple[int, int, bytes]:
-    """Return (trial, length, body) of a message of `item` bytes an entry, or raise."""
+def _unpack(data: object, magic: bytes, item: int, more: int = 0) -> tuple[int, int, bytes]:
+    """Return (trial, length, body) of a message of `item` bytes an entry and `more` for all, or raise."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"data must be bytes, got {_checks.shown(data)}")
     data = bytes(data)
     if len(data) < _HEADER.size or data[:4] != magic:
         raise ValueError(f"data must be a message that begins with {magic!r}, got {_checks.shown(data[:20])}")
     _, trial, n = _HEADER.unpack_from(data)
-    if n < 0 or trial < 0 or len(data) != _HEADER.size + item * n:
+    if n < 0 or trial < 0 or len(data) != _HEADER.size + more + item * n:
         raise ValueError(f"data must be a whole message of {n} entries, got {len(data)} bytes")
     return trial, n, data[_HEADER.size :]

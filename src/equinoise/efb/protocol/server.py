@@ -14,19 +14,20 @@ import numpy as np
 from equinoise import _checks
 from equinoise._files import load_arrays, save_arrays
 from equinoise._random import stream_key
-from equinoise._typing import Any, Floats, Words
+from equinoise._typing import Any, ArrayLike, Floats, Words
 from equinoise.efb.baselines import first_policy
-from equinoise.efb.kernels import setup, trial as _kernels, weights
+from equinoise.efb.kernels import setup, symbol as _symbol, trial as _kernels, weights
 from equinoise.efb.protocol.messages import Report, Strategy
-from equinoise.efb.tuning import Tuning, checked_tuning, tune
+from equinoise.efb.tuning import Tuning, checked_tuning, noise_scale, tune
 from equinoise.games import GameTree, Policy
 from equinoise.games.tree import LABELS, POINTERS
 
 _KIND = "equinoise server, version 1"
+_RARE = 40.0  # scales of noise, which an honest value passes once in e^40 times
 
 
 class Server:
-    """The learner: draws a reduced strategy for each user and learns from the noisy report.
+    """The learner: draws a reduced strategy for each user and learns from the private report.
 
     Parameters
     ----------
@@ -36,6 +37,10 @@ class Server:
     epsilon : float
         Local privacy of each report, which users see to; math.inf for none.
     tuning : {"sharp", "paper"} or Tuning
+    mechanism : {"hashing", "laplace"}
+        What users send; "paper" needs "laplace".
+    loss_range : (low, high) or float64[A, 2]
+        Where the losses straight below an action lie; users refuse a loss outside. Of use with "hashing".
     seed : int, optional
         Of the strategies; None takes randomness from the operating system.
 
@@ -45,6 +50,10 @@ class Server:
 
     A server need not be trusted: a report is private before it is sent, whatever the server does with
     it. The policy, the strategies and anything else made of reports stay as private as these.
+
+    Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by at most
+    exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(sqrt(k) theta), and a noised value that
+    honest noise passes once in e^40 times is refused. TypeError or ValueError for wrong arguments.
 
     References
     ----------
@@ -73,21 +82,31 @@ class Server:
         horizon: int,
         epsilon: float,
         tuning: str | Tuning = "sharp",
+        mechanism: str = "hashing",
+        loss_range: ArrayLike = (0.0, 1.0),
         seed: int | None = None,
     ) -> None:
-        made = tune(tree, horizon, epsilon)
-        given = checked_tuning(tree, tuning, made.horizon, made.epsilon)
-        if isinstance(given, str):
-            given = made if given == "sharp" else tune(tree, horizon, epsilon, given)
+        rule = tuning if isinstance(tuning, str) else "sharp"
+        given = tune(tree, horizon, epsilon, rule, mechanism, loss_range=loss_range)
+        if rule is not tuning:
+            given = checked_tuning(tree, tuning, given.horizon, given.epsilon, mechanism, loss_range)
         self._start(tree, given, first_policy(tree), stream_key(seed), 0)
 
     def _start(self, tree: GameTree, tuning: Tuning, weight: Floats, key: Words, trial: int) -> None:
         self.tree, self.tuning = tree, tuning
-        self._plan = setup.make_plan(tree, tuning.exploration)
         self._weights = setup.make_weights(tree, weight)
-        self._visits = setup.make_visits(tree)
         self._key, self._trial = key, trial
         self._drawn = 0  # length of the visit list, 0 before this trial's strategy is drawn
+        self._source = setup.first_source(key)
+        self._public = setup.public_key(key) if tuning.symbols else np.zeros(2, dtype=np.uint64)
+        self._plan: Any
+        self._visits: Any
+        if tuning.radius is None:
+            self._plan = setup.make_plan(tree, tuning.exploration)
+            self._visits = setup.make_visits(tree, _kernels.Visits)
+        else:
+            self._plan = setup.make_symbol_plan(tree, tuning.exploration, tuning.radius)
+            self._visits = setup.make_visits(tree, _symbol.SymbolVisits)
 
     def __repr__(self) -> str:
         return f"Server({self.tree!r}, trial {self._trial} of {self.tuning.horizon})"
@@ -111,15 +130,17 @@ class Server:
     def draw(self) -> Strategy:
         """Return this trial's strategy, the same until the trial is over; ValueError after the horizon."""
         n = self._draw()
-        return Strategy(self._trial, self._visits.infoset[:n], self._visits.action[:n])
+        visits, code = self._visits, (self.tuning.symbols, self._public)
+        return Strategy(self._trial, visits.infoset[:n], visits.action[:n], *code)
 
     def _draw(self) -> int:
         self._check_horizon()
         if not self._drawn:
-            source = setup.first_source(self._key)
-            self._drawn = _kernels.draw(
-                self._plan, self._weights, self._visits, self._plan.actions, source, self._trial
-            )
+            learner, at = (self._plan, self._weights, self._visits), (self._source, self._trial)
+            if self.tuning.symbols:
+                self._drawn = _symbol.draw(*learner, *at, self.tuning.explore)
+            else:
+                self._drawn = _kernels.draw(*learner, self._plan.actions, *at)
         return self._drawn
 
     def _check_horizon(self) -> None:
@@ -129,20 +150,38 @@ class Server:
     def update(self, report: Report) -> None:
         """Learn from this trial's report and go on to the next trial.
 
-        A report for another trial, of another length or not finite is refused, and nothing changes.
+        A report for another trial, of another length or kind, not finite, or such as no user sends is refused
+        with a ValueError, and nothing changes.
         """
         if not isinstance(report, Report):
             raise TypeError(f"report must be a Report, got {_checks.shown(report)}")
         if report.trial != self._trial:
             raise ValueError(f"report must be for trial {self._trial}, got one for trial {report.trial}")
         n = self._draw()
-        if len(report.values) != n:
-            raise ValueError(f"report must hold {n} values, one per action drawn, got {len(report.values)}")
-        if not np.isfinite(report.values).all():
-            raise ValueError(f"report must be finite, got {_checks.shown(report.values)}")
-        self._visits.value[:n] = report.values
-        _kernels.update(self._plan, self._weights, self._visits, n, self.tuning.learning_rate)
+        learner, code = (self._plan, self._weights, self._visits, n), self.tuning.code
+        if code is None:
+            self._visits.value[:n] = self._checked_values(report, n)
+            _kernels.update(*learner, self.tuning.learning_rate)
+        elif report.symbol is None or report.symbol >= self.tuning.symbols:
+            raise ValueError(
+                f"report must be one of {self.tuning.symbols} symbols, got {_checks.shown(report)}"
+            )
+        elif self.tuning.learning_rate > 0.0:
+            _symbol.hash_visits(self._visits, n, setup.first_source(self._public), self._trial)
+            _symbol.learn(*learner, code, report.symbol, self.tuning.learning_rate, self.tuning.explore)
         self.skip()
+
+    def _checked_values(self, report: Report, n: int) -> Floats:
+        """Return the values of a report that holds one for each of the n actions drawn, or raise."""
+        values, most = report.values, _RARE * noise_scale(self.tuning.epsilon)
+        if values is None or len(values) != n:
+            got = 0 if values is None else len(values)
+            raise ValueError(f"report must hold {n} values, one per action drawn, got {got}")
+        if not np.isfinite(values).all():
+            raise ValueError(f"report must be finite, got {_checks.shown(values)}")
+        if values.min() < -most or values.max() > 1.0 + most:
+            raise ValueError(f"report must lie within the noise of epsilon, got {_checks.shown(values)}")
+        return values
 
     def skip(self) -> None:
         """Go on to the next trial without learning: this one's user never answered."""
@@ -155,7 +194,7 @@ class Server:
         A strategy that was drawn and not answered yet is drawn again, the same one, after the load.
         """
         fields = {field.name: getattr(self.tuning, field.name) for field in dataclasses.fields(Tuning)}
-        exploration = fields.pop("exploration")
+        exploration, radius = fields.pop("exploration"), fields.pop("radius")
         labels = {name: getattr(self.tree, name) for name in LABELS}
         arrays = {name: getattr(self.tree, name) for name in POINTERS}
         arrays |= {
@@ -163,6 +202,7 @@ class Server:
             "exploration": exploration,
             "key": self._key,
         }
+        arrays |= {} if radius is None else {"radius": radius}
         save_arrays(path, _KIND, arrays, {"trial": self._trial, "tuning": fields, "labels": labels})
 
     @classmethod
@@ -172,8 +212,8 @@ class Server:
         try:
             fields: dict[str, Any] = {name: arrays[name] for name in POINTERS} | meta["labels"]
             tree = GameTree(**fields)
-            tuning = Tuning(exploration=arrays["exploration"], **meta["tuning"])
-            checked_tuning(tree, tuning, tuning.horizon, tuning.epsilon)
+            tuning = Tuning(exploration=arrays["exploration"], radius=arrays.get("radius"), **meta["tuning"])
+            checked_tuning(tree, tuning, tuning.horizon, tuning.epsilon, tuning.mechanism, (0.0, 1.0))
             trial = _checks.integer("trial", meta["trial"], 0, tuning.horizon)
             weight = _checks.array("weight", arrays["weight"], np.float64, (tree.n_actions,), low=0.0)
             if not np.maximum.reduceat(weight, tree.action_ptr[:-1]).all():

@@ -1,15 +1,18 @@
 """The other side of the protocol: a user's device that reports privately, and a world to play in."""
 
 import math
+import secrets
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._random import stream_key
-from equinoise.efb.kernels import setup, trial as _kernels
+from equinoise._typing import ArrayLike
+from equinoise.efb.kernels import setup, symbol as _symbol, trial as _kernels
 from equinoise.efb.protocol.messages import Report, Strategy, check_strategy
-from equinoise.efb.tuning import noise_scale
+from equinoise.efb.tuning import MECHANISMS, loss_radius, noise_scale
 from equinoise.games import Environment, GameTree, Schedule
+from equinoise.mechanisms.hashing import BITS, Hashing, symbol_of
 from equinoise.mechanisms.laplace import secure_laplace
 
 _SENSITIVITY = 2.0  # L1: two environments change a report in two places, by at most 1 each
@@ -22,63 +25,104 @@ class User:
     ----------
     tree : GameTree
     epsilon : float
-        Privacy of a report, positive: whatever the user's last action and loss, the report's density changes
-        by a factor of at most e^epsilon. math.inf sends the values as they are.
+        Privacy of a report, positive: whatever the user's last action and loss, the probability of any report
+        changes by a factor of at most e^epsilon. math.inf sends the values as they are.
+    mechanism : {"hashing", "laplace"}
+        One symbol, or a noised loss for each action of the strategy.
+    loss_range : (low, high) or float64[A, 2]
+        As the server's; a loss outside the range of its action is refused.
     noise : {"secure", "float"}
-        "secure" noises with OpenDP from the operating system's randomness. "float" is for simulations: fast,
-        reproducible, and its low bits give the values away.
+        "secure" takes the operating system's randomness: for a symbol in whole numbers, exactly; for noised
+        losses with OpenDP, which must be installed. "float" is for simulations: fast and reproducible, and
+        the low bits of its noised losses give the values away.
     seed : int, optional
         Of "float" noise, which repeats itself for the same trial; None takes randomness from the operating
-        system. "secure" takes none, and needs OpenDP.
+        system. "secure" takes none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that is of the wrong kind or out of its range.
+    ImportError
+        For secure noise on losses where OpenDP is missing.
 
     Notes
     -----
     One report is epsilon-private for the user who sends it. A user who answers k strategies spends k epsilon.
-    That a user took part at all, and which strategy it was sent, are known to the server.
+    That a user took part at all, and which strategy it was sent, are known to the server. The buckets and
+    signs behind a symbol are public, and privacy does not depend on them or on how many buckets a server asks
+    for.
 
     References
     ----------
     .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
-       arXiv 2605.05266, Section 4; Theorem 1 has the privacy.
+       arXiv 2605.05266, Section 4; Theorem 1 has the privacy of noised losses.
+    .. [2] Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency estimation,
+       USENIX Security, Section 4.4: local hashing, of which the symbol is a form.
 
     Examples
     --------
     >>> from equinoise.efb import Strategy
     >>> from equinoise.games import load
     >>> tree, _ = load("bandit(3)")
+    >>> report = User(tree, epsilon=1.0).report(Strategy(0, [0], [1], symbols=2), last_action=1, loss=0.25)
+    >>> report.symbol in (0, 1), report.values
+    (True, None)
     >>> User(tree, epsilon=math.inf).report(Strategy(0, [0], [1]), last_action=1, loss=0.25).values
     array([0.25])
     """
 
     def __init__(
-        self, tree: GameTree, epsilon: float, *, noise: str = "secure", seed: int | None = None
+        self,
+        tree: GameTree,
+        epsilon: float,
+        *,
+        mechanism: str = "hashing",
+        loss_range: ArrayLike = (0.0, 1.0),
+        noise: str = "secure",
+        seed: int | None = None,
     ) -> None:
         if not isinstance(tree, GameTree):
             raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
         self.tree = tree
         self.epsilon = _checks.epsilon(epsilon)
+        self.mechanism = _checks.choice("mechanism", mechanism, MECHANISMS)
         self.noise = _checks.choice("noise", noise, ("secure", "float"))
         if self.noise == "secure" and seed is not None:
             raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
+        self._radius = loss_radius(tree, loss_range)
+        self._range = np.broadcast_to(np.asarray(loss_range, dtype=np.float64), (tree.n_actions, 2))
         self._scale = noise_scale(self.epsilon, _SENSITIVITY)
-        if self.noise == "secure" and math.isfinite(self.epsilon):
-            secure_laplace([0.0], _SENSITIVITY, self.epsilon)  # says what is missing before anyone plays
+        if self.mechanism == "hashing":
+            Hashing.of(min(self.epsilon, 1.0), 1)  # says what is wrong before anyone plays
+        elif self.noise == "secure" and math.isfinite(self.epsilon):
+            secure_laplace([0.0], _SENSITIVITY, self.epsilon)
         self._key = stream_key(seed)
 
     def __repr__(self) -> str:
-        return f"User({self.tree!r}, epsilon={self.epsilon:g}, noise={self.noise!r})"
+        return f"User({self.tree!r}, epsilon={self.epsilon:g}, {self.mechanism!r}, noise={self.noise!r})"
 
     def report(self, strategy: Strategy, last_action: int, loss: float) -> Report:
-        """Return y(a) = [a = last action] loss + Laplace(2/epsilon) for every action a of the strategy.
+        """Return the report of a play: a symbol, or y(a) = [a = last action] loss + Laplace(2/epsilon).
 
-        `last_action` is the last one that the user took, and `loss`, in [0, 1], what it brought.
+        `last_action` is the last one that the user took, and `loss` what it brought, within the action's
+        range. ValueError where that is not so, and for a strategy that asks for the other mechanism.
         """
         check_strategy(self.tree, strategy)
         last = _checks.integer("last_action", last_action, 0, self.tree.n_actions - 1)
-        value = _checks.number("loss", loss, 0.0, 1.0)
+        value = _checks.number("loss", loss, *self._range[last].tolist())
         mine = np.flatnonzero(strategy.actions == last)
         if len(mine) == 0:
             raise ValueError(f"last_action must be one of the strategy's actions, got {last}")
+        if self.tree.leaf_ptr[last] == self.tree.leaf_ptr[last + 1]:
+            raise ValueError(f"last_action must have a leaf straight below it, got {last}")
+        if bool(strategy.symbols) != (self.mechanism == "hashing" and math.isfinite(self.epsilon)):
+            raise ValueError(
+                f"strategy must ask for a report of mechanism {self.mechanism!r}, "
+                f"got one for {strategy.symbols} symbols"
+            )
+        if strategy.symbols:
+            return Report(strategy.trial, symbol=self._symbol(strategy, int(mine[0]), value))
         values = np.zeros(len(strategy.actions))
         if self.noise == "secure" and math.isfinite(self.epsilon):
             values[mine] = value
@@ -88,6 +132,18 @@ class User:
         _kernels.add_noise(values, word, len(values), self._scale, source, strategy.trial)
         values[mine] += value
         return Report(strategy.trial, values)
+
+    def _symbol(self, strategy: Strategy, position: int, loss: float) -> int:
+        """Draw the symbol of a play that ended at a position of the strategy, in exact whole numbers."""
+        code = Hashing.of(self.epsilon, strategy.symbols // 2)
+        public = setup.first_source(np.asarray(strategy.key))
+        half = _symbol.public_bits(position, public, np.uint64(strategy.trial))
+        radius = float(self._radius[strategy.actions[position]])
+        if self.noise == "secure":
+            word = secrets.randbits(BITS)
+        else:
+            word = _symbol.secret_word(setup.first_source(self._key), np.uint64(strategy.trial))
+        return int(symbol_of(code, word, half, loss - 0.5, radius))
 
 
 def play(
@@ -122,7 +178,7 @@ def play(
         environment = _at(environment, strategy.trial)
     tree, chance = environment.tree, setup.make_chance(environment)
     plan = setup.make_plan(tree, np.zeros(tree.n_actions))
-    visits = setup.make_visits(tree)
+    visits = setup.make_visits(tree, _kernels.Visits)
     n = len(strategy.actions)
     widths = np.diff(tree.infoset_ptr)[strategy.actions]
     visits.infoset[:n], visits.action[:n] = strategy.infosets, strategy.actions

@@ -1,0 +1,311 @@
+"""Kernels of one symbol a user: explicit exploration, hashing, and an update of the bucket that was reported.
+
+A trial goes as in :mod:`equinoise.efb.kernels.trial`, and walks with the same function. The draw leaves
+divisions to :func:`learn`, which needs them only above what a report moves.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise._elementary import exp
+from equinoise._intrinsics import prefetch
+from equinoise._jit import njit
+from equinoise._random import HASH, NOISE, STRATEGY, next_word, uniform
+from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
+from equinoise.efb.kernels.trial import (
+    FACTOR_MAX,
+    FACTOR_MIN,
+    STEP_MAX,
+    STEP_MIN,
+    Chance,
+    Source,
+    first_above,
+    leaf_loss,
+    push,
+    stream,
+    walk,
+)  # fmt: skip
+from equinoise.efb.kernels.weights import Weights, look, multiply, pick
+from equinoise.mechanisms.hashing import bucket_of, symbol_of
+
+OWN = np.dtype([("exploration", np.float64), ("radius", np.float64)])
+_at = np.uint64
+_HALF = np.uint64(0xFFFFFFFF)
+_UPPER = np.uint64(32)
+_SPARSE = 4  # buckets from which on most of a visit list is left alone
+_TINY = 1e-300
+_SPARE = np.uint64(2)  # bits of a word beyond the 62 that draw a symbol
+
+
+class SymbolPlan(NamedTuple):
+    """What a learner of symbols knows: infosets PLAN_INFOSET[I+1], actions PLAN_ACTION[A+1], own OWN[A].
+
+    Of an infoset: its first action, and 0 in place of gamma where no action leads to another infoset, else
+    -1. Of an action: its first child infoset; rho nu(a) and r(a). cumulative float64[A] are running sums of
+    nu over the actions of an infoset, of which the first above u comes.
+    """
+
+    infosets: NDArray[np.void]
+    actions: NDArray[np.void]
+    own: NDArray[np.void]
+    cumulative: Floats
+
+
+class SymbolVisits(NamedTuple):
+    """The visit list of a trial, each array as long as the longest reduced strategy, made even (m).
+
+    infoset, action, child, parent int64[m]: the infoset, its picked action, the positions of that action's
+    first child and of the visit above; picked, others float64[m]: w of the picked action and of all others
+    together; reach float64[m]: mu of the picked action; half int64[m]: 32 public bits; step float64[m]: -eta
+    lhat; factor float64[m]: W, then Z; marked, moved int64[m]: whether a report moves something below (0
+    between trials), and the positions of which that is true.
+    """
+
+    infoset: Ints
+    action: Ints
+    child: Ints
+    parent: Ints
+    picked: Floats
+    others: Floats
+    reach: Floats
+    half: Ints
+    step: Floats
+    factor: Floats
+    marked: Ints
+    moved: Ints
+
+
+@njit(forceinline=True)
+def draw(
+    plan: SymbolPlan, weights: Weights, visits: SymbolVisits, source: Source, trial: Any, explore: float
+) -> int:
+    """Draw a reduced strategy, breadth first; fill the visit list and return its length n.
+
+    The first word of the stream (key; 0, trial, replicate, STRATEGY) says whether the strategy comes from the
+    exploration nu, with probability `explore`, or from the policy; position i takes word i + 1.
+    """
+    s0, s1, s2, s3 = stream(source, trial, STRATEGY)
+    word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+    if uniform(word) < explore:
+        return _explore(plan, weights, visits, s0, s1, s2, s3)
+    visits.infoset[0] = 0
+    n = 1
+    i = 0
+    while i < n:
+        s = visits.infoset[i]
+        first = plan.infosets[s]["first"]
+        width = plan.infosets[s + 1]["first"] - first
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+        a, w, rest = pick(weights, plan.own, first, width, s, uniform(word))
+        visits.action[i] = a
+        visits.picked[i] = w
+        visits.others[i] = rest
+        visits.child[i] = n
+        prefetch(plan.own, a)
+        if plan.infosets[s]["exploration"] < 0.0:
+            n = _enter(plan, weights, visits, i, a, n)
+        i += 1
+    return n
+
+
+@njit(forceinline=True)
+def _enter(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, i: int, a: int, n: int) -> int:
+    """Put the child infosets of action a, picked at position i, at the end of the visit list."""
+    for c in range(plan.actions[a]["child"], plan.actions[a + 1]["child"]):
+        visits.infoset[n] = c
+        visits.parent[n] = i
+        prefetch(weights.weight, plan.infosets[c]["first"])
+        prefetch(weights.weight, plan.infosets[c]["first"] + 8)
+        n += 1
+    return n
+
+
+@njit
+def _explore(
+    plan: SymbolPlan, weights: Weights, visits: SymbolVisits, s0: Any, s1: Any, s2: Any, s3: Any
+) -> int:
+    """Draw a reduced strategy from nu, and look up what the policy says of it."""
+    visits.infoset[0] = 0
+    n = 1
+    i = 0
+    while i < n:
+        s = visits.infoset[i]
+        first = plan.infosets[s]["first"]
+        width = plan.infosets[s + 1]["first"] - first
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+        a = first_above(plan.cumulative, first, first + width, uniform(word))
+        visits.action[i] = a
+        visits.picked[i], visits.others[i] = look(weights, first, width, s, a)
+        visits.child[i] = n
+        n = _enter(plan, weights, visits, i, a, n)
+        i += 1
+    return n
+
+
+@njit(forceinline=True)
+def hash_visits(visits: SymbolVisits, n: int, public: Source, trial: Any) -> None:
+    """Fill ``half``: positions 2i and 2i + 1 take the lower and the upper half of word i.
+
+    The stream is (public key; 0, trial, replicate, HASH), its key known to everybody.
+    """
+    s0, s1, s2, s3 = stream(public, trial, HASH)
+    for i in range(0, n, 2):
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+        visits.half[i] = np.int64(word & _HALF)
+        visits.half[i + 1] = np.int64(word >> _UPPER)
+
+
+@njit
+def public_bits(position: int, public: Source, trial: Any) -> Any:
+    """Return what :func:`hash_visits` gives one position."""
+    s0, s1, s2, s3 = stream(public, trial, HASH)
+    word = s0
+    for _ in range((position >> 1) + 1):
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+    return np.int64(word >> _UPPER) if position & 1 else np.int64(word & _HALF)
+
+
+@njit(forceinline=True)
+def secret_word(source: Source, trial: Any) -> Any:
+    """Return the word below 2^62 of a simulated user, from (key; 0, trial, replicate, NOISE)."""
+    word, _, _, _ = stream(source, trial, NOISE)
+    return np.int64(word >> _SPARE)
+
+
+@njit(forceinline=True)
+def learn(
+    plan: SymbolPlan,
+    weights: Weights,
+    visits: SymbolVisits,
+    n: int,
+    code: Any,
+    symbol: int,
+    learning_rate: float,
+    explore: float,
+) -> None:
+    """Update the policy by a symbol, exactly as exponential weights over reduced strategies would.
+
+    y(a) = s z(a) r(a) G where h(a) = j, else 0; lhat(a) = y(a) / ((1 - rho) mu(a) + rho nu(a)); from there as
+    :func:`equinoise.efb.kernels.trial.update`. With more than a few buckets most estimates are 0, and what
+    has none below it is left alone.
+    """
+    rate = learning_rate * 2.0**62 / code.extra
+    if code.n_buckets < _SPARSE:
+        _learn_all(plan, weights, visits, n, code.n_buckets, symbol, rate, explore)
+    else:
+        _learn_some(plan, weights, visits, n, code.n_buckets, symbol, rate, explore)
+
+
+@njit(forceinline=True)
+def _step(plan: SymbolPlan, a: int, half: int, sign: int, mu: float, rate: float, explore: float) -> float:
+    """Return -eta lhat of an action in the bucket that was reported; `rate` is eta G."""
+    own = plan.own[a]
+    size = rate * own["radius"] / max((1.0 - explore) * mu + own["exploration"], _TINY)
+    return size if (half & 1) ^ sign else -size
+
+
+@njit(forceinline=True)
+def _learn_all(
+    plan: SymbolPlan,
+    weights: Weights,
+    visits: SymbolVisits,
+    n: int,
+    n_buckets: int,
+    symbol: int,
+    rate: float,
+    explore: float,
+) -> None:
+    reach, factor, step = visits.reach, visits.factor, visits.step
+    for i in range(n):
+        scale = 1.0 / (visits.picked[i] + visits.others[i])
+        mu = visits.picked[i] * scale
+        visits.picked[i] = mu
+        visits.others[i] *= scale
+        if i > 0:
+            mu *= reach[visits.parent[i]]
+        reach[i] = mu
+        hit = bucket_of(visits.half[i], n_buckets) == symbol >> 1
+        size = _step(plan, visits.action[i], visits.half[i], symbol & 1, mu, rate, explore)
+        step[i] = size if hit else 0.0
+    for i in range(n):
+        factor[i] = exp(min(max(step[i], STEP_MIN), STEP_MAX))
+    push(plan, weights, visits, n)
+
+
+@njit(forceinline=True)
+def _learn_some(
+    plan: SymbolPlan,
+    weights: Weights,
+    visits: SymbolVisits,
+    n: int,
+    n_buckets: int,
+    symbol: int,
+    rate: float,
+    explore: float,
+) -> None:
+    reach, factor, marked, moved = visits.reach, visits.factor, visits.marked, visits.moved
+    count = 0
+    for i in range(n - 1, -1, -1):  # without branches, which would be hard to foresee
+        moves = marked[i] | np.int64(bucket_of(visits.half[i], n_buckets) == symbol >> 1)
+        marked[i] = 0
+        marked[visits.parent[i]] |= moves
+        moved[count] = i
+        count += moves
+    marked[0] = 0
+    for j in range(count - 1, -1, -1):
+        i = moved[j]
+        mu = visits.picked[i] / (visits.picked[i] + visits.others[i])
+        if i > 0:
+            mu *= reach[visits.parent[i]]
+        reach[i] = mu
+        size = _step(plan, visits.action[i], visits.half[i], symbol & 1, mu, rate, explore)
+        size = size if bucket_of(visits.half[i], n_buckets) == symbol >> 1 else 0.0
+        factor[i] = exp(min(max(size, STEP_MIN), STEP_MAX))
+    for j in range(count):
+        i = moved[j]
+        w = min(max(factor[i], FACTOR_MIN), FACTOR_MAX)
+        total = visits.picked[i] + visits.others[i]
+        if i > 0:
+            factor[visits.parent[i]] *= (visits.others[i] + visits.picked[i] * w) / total
+        s = visits.infoset[i]
+        first = plan.infosets[s]["first"]
+        multiply(weights, first, plan.infosets[s + 1]["first"] - first, s, visits.action[i], w)
+
+
+@njit
+def run_trials(
+    plan: SymbolPlan,
+    weights: Weights,
+    visits: SymbolVisits,
+    chance: Chance,
+    keys: Words,
+    replicate: int,
+    start: int,
+    stop: int,
+    learning_rate: float,
+    explore: float,
+    code: Any,
+) -> Any:
+    """Run the trials start..stop-1 of one replicate: as :func:`equinoise.efb.kernels.trial.run_trials`.
+
+    keys uint64[4] are the key and the public key, `code` a Hashing, `explore` rho.
+    """
+    source = (keys[0], keys[1], np.uint64(replicate))
+    public = (keys[2], keys[3], np.uint64(replicate))
+    expected = observed = 0.0
+    for trial in range(start, stop):
+        n = draw(plan, weights, visits, source, trial, explore)
+        last, u = walk(plan, chance, visits, source, trial)
+        prefetch(chance.actions, visits.action[last])
+        for i in range(n):
+            prefetch(chance.action_loss, visits.action[i])
+        hash_visits(visits, n, public, trial)
+        loss = leaf_loss(chance, visits.action[last], u)
+        observed += loss
+        radius = plan.own[visits.action[last]]["radius"]
+        if learning_rate > 0.0:
+            symbol = symbol_of(code, secret_word(source, trial), visits.half[last], loss - 0.5, radius)
+            learn(plan, weights, visits, n, code, symbol, learning_rate, explore)
+        for i in range(n):
+            expected += chance.action_loss[_at(visits.action[i])]
+    return expected, observed
