@@ -65,13 +65,13 @@ class Hashing(NamedTuple):
 
     @property
     def gain(self) -> float:
-        """G = 1/(p - q), what a symbol counts for the item of its bucket."""
-        return 2.0**BITS / float(self.extra)
+        """What a symbol counts for the item of its bucket, G = 1/(p - q)."""
+        return float(2**BITS) / self.extra
 
     @property
     def pair(self) -> float:
-        """P + q, the probability that the symbol is of the item's own bucket."""
-        return (2 * self.low + self.extra) / 2**BITS
+        """The probability p + q that the symbol is of the item's own bucket."""
+        return (2 * self.low + self.extra) / float(2**BITS)
 
     @property
     def second_moment(self) -> float:
