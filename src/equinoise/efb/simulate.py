@@ -158,6 +158,11 @@ def simulate(
     block, executor, progress, resume
         As of :func:`equinoise.replicates.run`.
 
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of the wrong kind, out of range, or that do not fit together.
+
     References
     ----------
     .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
