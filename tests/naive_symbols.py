@@ -226,3 +226,69 @@ def expected_factor(others, last, epsilon, n_buckets):
         u = r * big_g * t
         product *= 1 + (p + q) * (math.cosh(u) - 1) - (p - q) * (v / r) * math.sinh(u)
     return product
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Draws by address, and an audit
+# ----------------------------------------------------------------------------------------------------------
+
+
+def uniform(word):
+    """The float in (0, 1) that 52 bits of a word give."""
+    return (word // 2**12 + 0.5) / 2**52
+
+
+def drawn(tree, policy, nu, explore, seed, trial):
+    """(infosets, actions) that a server with a seed draws in a trial, breadth first, word by word."""
+    key = [int(x) for x in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
+    words = naive.xoshiro_words(naive.philox_block(key, [0, trial, 0, 1]), tree.n_infosets + 1)
+    chances = nu if uniform(words[0]) < explore else policy
+    infosets, actions = [0], []
+    for i, s in enumerate(infosets):
+        own = naive.actions_of(tree, s)
+        left = uniform(words[i + 1]) * sum(chances[a] for a in own)
+        for a in own:
+            left -= chances[a]
+            if left < 0:
+                break
+        actions.append(a)
+        infosets += naive.infosets_below(tree, a)
+    return infosets, actions
+
+
+def secret_word(seed, trial):
+    """The word below 2^62 of a simulated user: the upper bits of the first word at (0, trial, 0, NOISE)."""
+    key = [int(x) for x in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
+    return naive.philox_block(key, [0, trial, 0, 2])[0] // 4
+
+
+def symbol(word, low, extra, n_buckets, half, value, radius):
+    """The symbol of a word: first the item's own, then its mirror image, then all others in their order."""
+    bucket, sign = item(half, n_buckets)
+    own = 2 * bucket + (sign < 0)
+    kept = low + math.floor(extra * (Fraction(1, 2) + Fraction(value) / (2 * Fraction(radius))))
+    lengths = [kept, 2 * low + extra - kept] + [low] * (2 * n_buckets - 2)
+    order = [own, own ^ 1] + [s for s in range(2 * n_buckets) if s // 2 != bucket]
+    for s, length in zip(order, lengths, strict=True):
+        if word < length:
+            return s
+        word -= length
+    raise AssertionError("there is a symbol for every word")
+
+
+def epsilon_at_least(first, second, n_symbols, error):
+    """A bound on epsilon from below, right but for a chance of `error`: Clopper and Pearson, all symbols.
+
+    `first` and `second` are symbols that users sent whose inputs differ.
+    """
+    from scipy import stats
+
+    counts = [np.bincount(symbols, minlength=n_symbols) for symbols in (first, second)]
+    level, largest = error / (4 * n_symbols), 0.0
+    for many, few in (counts, counts[::-1]):
+        for m, f in zip(many.tolist(), few.tolist(), strict=True):
+            if m:
+                low = stats.beta.ppf(level, m, many.sum() - m + 1)
+                high = stats.beta.ppf(1 - level, f + 1, few.sum() - f)
+                largest = max(largest, math.log(low / high))
+    return largest

@@ -77,9 +77,7 @@ def test_the_extremes_of_a_code(epsilon, k):
     code = Hashing.of(epsilon, k)
     assert code.low > 0 and code.extra > 0 and 2 * k * code.low + code.extra == truth.WORDS
     assert Fraction(code.low + code.extra, code.low) <= truth.exponential(min(epsilon, 800.0))[0]
-    assert code.gain == pytest.approx(
-        truth.WORDS / code.extra, rel=1e-15
-    )  # as drawn
+    assert code.gain == pytest.approx(truth.WORDS / code.extra, rel=1e-15)  # as drawn
     rounding = 2 * k / code.extra + 2**-48 * code.gain
     assert code.gain == pytest.approx(truth.gain(min(epsilon, 40.0), k), rel=1.1 * rounding + 1e-12)
     for value in (0.5, -0.5):
