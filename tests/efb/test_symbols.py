@@ -1,4 +1,4 @@
-"""One symbol a user: learner, draws, tuning and protocol, against lists of strategies and words by address."""
+"""One symbol a user: learner, draws, tuning, protocol, against lists of strategies and words by address."""
 
 from __future__ import annotations
 
