@@ -112,6 +112,11 @@ def run(
     tuple or dict of ndarray
         As the task returns, the leading axis of length `n_replicates` and in order of the replicates.
 
+    Raises
+    ------
+    TypeError, ValueError
+        For wrong arguments, a folder of another run, and blocks that do not fit together.
+
     Notes
     -----
     An exception of a task is raised as it is, after the other blocks were cancelled. So is Ctrl-C; blocks on

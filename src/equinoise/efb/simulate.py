@@ -158,6 +158,11 @@ def simulate(
     block, executor, progress, resume
         As of :func:`equinoise.replicates.run`.
 
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of the wrong kind, out of range, or that do not fit together.
+
     References
     ----------
     .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
@@ -305,9 +310,11 @@ def _best_fixed(tree: GameTree, environment: Environment | Schedule, checkpoints
         return np.multiply(checkpoints, environment.best_response()[0])
     from equinoise.games.kernels import best_response_value
 
-    return np.array(
-        [
-            best_response_value(tree.action_ptr, tree.infoset_ptr, environment.action_loss(int(t)))[0]
-            for t in checkpoints
-        ]
-    )
+    best: list[float] = []
+    pointers, total, done = (tree.action_ptr, tree.infoset_ptr), np.zeros(tree.n_actions), 0
+    for part, lasts in environment.entries:  # once through them, whatever the number of checkpoints
+        for t in checkpoints[len(best) :][checkpoints[len(best) :] <= done + lasts].tolist():
+            best.append(best_response_value(*pointers, total + (t - done) * part.action_loss)[0])
+        total += lasts * part.action_loss
+        done += lasts
+    return np.array(best)

@@ -286,9 +286,8 @@ def _own_hashing(tree: GameTree, own: Tuning, tuning: Tuning, radius: Floats) ->
 def _hashed(tree: GameTree, horizon: int, epsilon: float, radius: Floats) -> Tuning:
     """Tune for one symbol a user and losses within r(a) float64[A] of 1/2."""
     of_infoset, nu, squares = np.empty(tree.n_infosets), radius**2, radius**2
-    setup.action_shares(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, True)
-    root_q, start_cost = float(of_infoset[0]), tree.log_n_strategies
-    most = setup.most_last(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets), squares)
+    root_q = setup.fold(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, setup.Q)
+    most, start_cost = setup.largest(tree, squares, setup.LAST), tree.log_n_strategies
     constant, buckets, exploring = _best_code(epsilon, float(squares.sum()), most, root_q)
     rate = math.sqrt(start_cost / (horizon * constant)) if constant > 0.0 else 0.0
     explore = min(rate * exploring, 0.5)
@@ -330,18 +329,18 @@ def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str
     of_infoset, exploration = np.empty(tree.n_infosets), np.ones(tree.n_actions)
     start_cost, n = tree.log_n_strategies, float(tree.n_actions)
     if rule == "sharp" and scale == 0.0:
-        exploration[np.diff(tree.leaf_ptr) == 0] = 0.0
-        most = setup.most_last(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration)
+        most = setup.largest(tree, np.sign(np.diff(tree.leaf_ptr), dtype=np.float64), setup.LAST)
         rate = math.sqrt(2.0 * start_cost / (most * horizon))
         bound = min(start_cost / rate + rate * most * horizon, float(horizon)) if rate > 0.0 else 0.0
         exploration = seal(np.full(tree.n_actions, rate / 2.0))
         return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * most)
-    setup.action_shares(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rule == "sharp")
+    split = setup.Q if rule == "sharp" else setup.KAPPA
+    root = setup.fold(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, split)
     if rule == "paper":
         beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
         constant, per_rate = 2.0 * scale**2 + 1.0 + beta, beta * n
     else:
-        constant, per_rate = _sharp(scale, float(of_infoset[0]), n)
+        constant, per_rate = _sharp(scale, root, n)
     rate = math.sqrt(start_cost / (n * horizon * constant))
     slope = rate * n * constant
     setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)

@@ -114,7 +114,7 @@ def bandit(n: int) -> tuple[GameTree, Environment]:
     Parameters
     ----------
     n : int
-        Number of actions, from 1 to 2^31; ten millions take a third of a gigabyte.
+        Number of actions, from 1 to 2^31, else ValueError; ten millions take a third of a gigabyte.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Env
     observations : int
         Infosets below an action, except on the last level.
     depth : int
-        Infosets on a path. The tree may have 2^31 actions.
+        Infosets on a path. The tree may have 2^31 actions; ValueError for a larger one.
 
     Examples
     --------

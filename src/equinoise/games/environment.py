@@ -48,7 +48,8 @@ class Environment:
 
     Notes
     -----
-    Arrays are kept or copied as :class:`GameTree` does it, and are read-only.
+    Arrays are kept or copied as :class:`GameTree` does it, and are read-only. ValueError for what is out of
+    range or does not add up, TypeError for another kind of thing.
 
     Examples
     --------
@@ -201,7 +202,8 @@ class Schedule:
     Parameters
     ----------
     entries : sequence of (Environment, int)
-        Environments on one tree (the same object, or equal pointer arrays), and how many trials each lasts.
+        Environments on one tree (the same object, or equal pointer arrays), and how many trials each lasts;
+        TypeError or ValueError for anything else.
 
     Examples
     --------
@@ -295,6 +297,8 @@ def uniform_value(environment: Environment) -> float:
 def policy_value(environment: Environment, policy: ArrayLike) -> float:
     """Return the expected payoff of a behaviour policy float64[A], the probabilities of its actions.
 
+    ValueError for what is no policy, and as in :func:`uniform_value`.
+
     Examples
     --------
     >>> from equinoise.games import load
@@ -306,7 +310,7 @@ def policy_value(environment: Environment, policy: ArrayLike) -> float:
 
 
 def best_response_value(environment: Environment) -> float:
-    """Return the largest expected payoff of any strategy.
+    """Return the largest expected payoff of any strategy; ValueError as in :func:`uniform_value`.
 
     Examples
     --------

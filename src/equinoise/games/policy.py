@@ -25,6 +25,11 @@ def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:
     float64[A]
         Also called the sequence form; the part of chance and of the others is left out.
 
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no tree, and for a policy that does not add up to 1 over every infoset.
+
     References
     ----------
     .. [1] von Stengel (1996), Efficient computation of behavior strategies, Games and Economic Behavior 14,
@@ -44,6 +49,8 @@ def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:
 @dataclass(frozen=True, eq=False)
 class Policy:
     """How a learner plays: a tree, and as `values` float64[A] the probability of each action in its infoset.
+
+    TypeError for another kind of thing, ValueError for values that do not add up to 1 over an infoset.
 
     Examples
     --------

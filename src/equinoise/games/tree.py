@@ -64,6 +64,7 @@ class GameTree:
     -----
     An array that is sealed (``flags.writeable`` is False) and owns its memory is kept as it is; any other is
     copied. A caller with a huge array saves the copy by sealing it first, and no caller's array is changed.
+    ValueError says what is wrong with pointers or labels, and TypeError with their kind.
 
     Examples
     --------

@@ -126,7 +126,8 @@ class BinaryCounter(_ScalarCounter):
 class HybridCounter(_ScalarCounter):
     """Private running sum of a stream whose length nobody knows: the hybrid counter.
 
-    Parameters and guarantee are those of :class:`BinaryCounter`, without a horizon (up to 2^28 - 1 items).
+    Parameters, errors and guarantee are those of :class:`BinaryCounter`, without a horizon (up to 2^28 - 1
+    items).
 
     Notes
     -----
@@ -199,7 +200,8 @@ class VectorCounter(Counter):
         any two possible items must be within `sensitivity` of each other: so are y x and y' x for a public
         x when `sensitivity` is at least |y - y'| times the L1 norm of x, and so are vectors of half the norm.
     seed : int, optional
-        None for people's data, an int for simulations, which are not private; see :class:`BinaryCounter`.
+        None for people's data, an int for simulations, which are not private; :class:`BinaryCounter` says
+        more, also of errors.
 
     Notes
     -----

@@ -33,6 +33,11 @@ def laplace(scale: float, size: int, seed: int | None = None) -> Floats:
     -------
     float64[size]
 
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that is no number or out of its range.
+
     Notes
     -----
     Not for a real person's data: the low bits of a float64 sum show what was added [2]_. See

@@ -35,24 +35,34 @@ def first_policy(action_ptr: Ints, log_strategies: Floats) -> None:
 
 
 @njit
-def action_shares(
-    action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, root_of_sum: bool
-) -> None:
-    """Fill of_infoset float64[I] from the leaves up, and of_action float64[A], which holds costs c(a).
+def fold(
+    action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, how: tuple[bool, bool, bool]
+) -> float:
+    """Fill of_infoset float64[I] and of_action float64[A] from the leaves up; return the root's value.
 
-    With root_of_sum False these are kappa: kappa(a) = c(a) + sum of kappa over child infosets,
-    kappa(s) = sum of kappa(a). With True they are the roots of Q: Q(a) = c(a) + sum of Q over child infosets,
-    sqrt Q(s) = sum of sqrt Q(a).
+    of_action comes with costs c(a). v(a) = c(a) + sum of v(s) over child infosets s, and v(s) = sum of v(a)
+    over its actions. `how` is (a, b, c): a takes the largest v(a) of an infoset instead of their sum; b takes
+    max(c(a), largest v(s)) instead of the sum; c makes v(a) the root of c(a) + sum of v(s)^2.
     """
+    largest_action, largest_child, rooted = how
     for s in range(action_ptr.size - 2, -1, -1):
         total = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             value = of_action[a]
             for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
-                value += of_infoset[c] * of_infoset[c] if root_of_sum else of_infoset[c]
-            of_action[a] = math.sqrt(value) if root_of_sum else value
-            total += of_action[a]
+                below = of_infoset[c] * of_infoset[c] if rooted else of_infoset[c]
+                value = max(value, below) if largest_child else value + below
+            value = math.sqrt(value) if rooted else value
+            of_action[a] = value
+            total = max(total, value) if largest_action else total + value
         of_infoset[s] = total
+    return of_infoset[0]
+
+
+#: Ways to fold. kappa: how many actions lie below; Q: roots of the L2 split; LONGEST: the most that a reduced
+#: strategy adds up; LAST: the most that actions add up which one deterministic environment can make last.
+KAPPA, Q = (False, False, False), (False, False, True)
+LONGEST, LAST = (True, False, False), (False, True, False)
 
 
 @njit
@@ -77,24 +87,6 @@ def split_exploration(
 
 
 @njit
-def most_last(action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats) -> float:
-    """Return N: the largest sum of costs c(a) over actions that one deterministic environment can make last.
-
-    N(a) = max(c(a), largest N of its child infosets), N(s) = sum of N(a); of_action float64[A] holds c, and
-    of_infoset float64[I] is scratch.
-    """
-    for s in range(action_ptr.size - 2, -1, -1):
-        total = 0.0
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            largest = of_action[a]
-            for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
-                largest = max(largest, of_infoset[c])
-            total += largest
-        of_infoset[s] = total
-    return of_infoset[0]
-
-
-@njit
 def running_shares(action_ptr: Ints, exploration: Floats, out: Floats) -> None:
     """Fill out float64[A] with running sums of nu over each infoset, alike for all where exploration is 0."""
     for s in range(action_ptr.size - 1):
@@ -105,38 +97,6 @@ def running_shares(action_ptr: Ints, exploration: Floats, out: Floats) -> None:
             out[a] = total
         for a in range(first, end):
             out[a] = out[a] / total if total > 0.0 else (a + 1 - first) / (end - first)
-
-
-@njit
-def longest_strategy(action_ptr: Ints, infoset_ptr: Ints, of_infoset: Ints) -> int:
-    """Return the most infosets that a reduced strategy visits; of_infoset int64[I] is scratch."""
-    for s in range(action_ptr.size - 2, -1, -1):
-        longest = 0
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            visits = 0
-            for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
-                visits += of_infoset[c]
-            longest = max(longest, visits)
-        of_infoset[s] = 1 + longest
-    return of_infoset[0]
-
-
-@njit
-def log_widths(action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats) -> float:
-    """Return the largest sum of ln(number of actions) over the infosets of a reduced strategy.
-
-    The divergence of any reduced strategy from play that is uniform at every infoset; of_infoset float64[I]
-    is scratch.
-    """
-    for s in range(action_ptr.size - 2, -1, -1):
-        largest = 0.0
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            total = 0.0
-            for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
-                total += of_infoset[c]
-            largest = max(largest, total)
-        of_infoset[s] = largest + math.log(action_ptr[s + 1] - action_ptr[s])
-    return of_infoset[0]
 
 
 # Arrays for the kernels, made from trees, environments and policies.
@@ -215,9 +175,14 @@ def make_weights(tree: GameTree, policy: Floats) -> Weights:
     return weights
 
 
+def largest(tree: GameTree, costs: Floats, how: tuple[bool, bool, bool]) -> float:
+    """Return the root's value of a fold of costs float64[A], which stay as they are."""
+    return fold(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets), costs.copy(), how)
+
+
 def longest(tree: GameTree) -> int:
     """Return the most infosets that a reduced strategy of a tree visits."""
-    return longest_strategy(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets, dtype=np.int64))
+    return int(largest(tree, np.ones(tree.n_actions), LONGEST))
 
 
 def make_visits(tree: GameTree, kind: type[AnyVisits]) -> AnyVisits:

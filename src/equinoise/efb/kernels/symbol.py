@@ -189,11 +189,11 @@ def learn(
     :func:`equinoise.efb.kernels.trial.update`. With more than a few buckets most estimates are 0, and what
     has none below it is left alone.
     """
-    rate = learning_rate * 2.0**62 / code.extra
+    reported = (code.n_buckets, symbol, learning_rate * 2.0**62 / code.extra, explore)
     if code.n_buckets < _SPARSE:
-        _learn_all(plan, weights, visits, n, code.n_buckets, symbol, rate, explore)
+        _learn_all(plan, weights, visits, n, reported)
     else:
-        _learn_some(plan, weights, visits, n, code.n_buckets, symbol, rate, explore)
+        _learn_some(plan, weights, visits, n, reported)
 
 
 @njit(forceinline=True)
@@ -205,16 +205,8 @@ def _step(plan: SymbolPlan, a: int, half: int, sign: int, mu: float, rate: float
 
 
 @njit(forceinline=True)
-def _learn_all(
-    plan: SymbolPlan,
-    weights: Weights,
-    visits: SymbolVisits,
-    n: int,
-    n_buckets: int,
-    symbol: int,
-    rate: float,
-    explore: float,
-) -> None:
+def _learn_all(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, n: int, reported: Any) -> None:
+    n_buckets, symbol, rate, explore = reported
     reach, factor, step = visits.reach, visits.factor, visits.step
     for i in range(n):
         scale = 1.0 / (visits.picked[i] + visits.others[i])
@@ -233,16 +225,8 @@ def _learn_all(
 
 
 @njit(forceinline=True)
-def _learn_some(
-    plan: SymbolPlan,
-    weights: Weights,
-    visits: SymbolVisits,
-    n: int,
-    n_buckets: int,
-    symbol: int,
-    rate: float,
-    explore: float,
-) -> None:
+def _learn_some(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, n: int, reported: Any) -> None:
+    n_buckets, symbol, rate, explore = reported
     reach, factor, marked, moved = visits.reach, visits.factor, visits.marked, visits.moved
     count = 0
     for i in range(n - 1, -1, -1):  # without branches, which would be hard to foresee

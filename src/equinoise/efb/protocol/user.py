@@ -164,6 +164,11 @@ def play(
     -------
     last_action, loss : int, float
 
+    Raises
+    ------
+    TypeError, ValueError
+        For a strategy that is none of the environment's tree, or of a trial beyond the schedule.
+
     Examples
     --------
     >>> from equinoise.efb import Strategy
