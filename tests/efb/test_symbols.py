@@ -37,12 +37,8 @@ def ranges(rng, tree):
 
 def radii(tree, loss_range):
     """r(a): largest distance of a loss straight below from 1/2; 0 without a leaf."""
-    return np.array(
-        [
-            max(abs(loss_range[a][0] - 0.5), abs(loss_range[a][1] - 0.5)) if len(leaves) else 0.0
-            for a, leaves in enumerate(naive.leaves_below(tree, a) for a in range(tree.n_actions))
-        ]
-    )
+    some = np.array([len(naive.leaves_below(tree, a)) > 0 for a in range(tree.n_actions)])
+    return np.where(some, np.maximum(abs(loss_range[:, 0] - 0.5), abs(loss_range[:, 1] - 0.5)), 0.0)
 
 
 def bold(tree, radius, k, *, epsilon=2.0, horizon=10**6, explore=0.3):
@@ -60,7 +56,7 @@ def server_of(tree, tuning, seed=SEED):
     return Server(tree, horizon=tuning.horizon, epsilon=tuning.epsilon, tuning=tuning, seed=seed)
 
 
-def learn(server, other, n, symbol=None, user=None, environment=None):
+def learn(server, other, n, user, environment):
     """Run n trials of a server, and of the list of strategies: (worst difference of policies, symbols)."""
     k, tuning, worst, sent = server.tuning.symbols // 2, server.tuning, 0.0, []
     for _ in range(n):
@@ -113,6 +109,16 @@ def test_the_learner_is_exponential_weights_over_reduced_strategies(k):
         moved += np.abs(server.policy - before).max() > 0.02
         assert k == 1 or len(set(sent)) > 2
     assert moved > 0.6 * N_TREES
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_half_the_gain_is_noticed(k, monkeypatch):
+    rng, tree = a_tree(6, 0)
+    tuning = bold(tree, np.full(tree.n_actions, 0.5), k)
+    server, other, rest = learners(tree, tuning, (0.0, 1.0), naive.random_environment(rng, tree))
+    code = tuning.code
+    monkeypatch.setattr(Tuning, "code", code._replace(extra=2 * code.extra))
+    assert learn(server, other, 25, **rest)[0] > 1e-4
 
 
 def test_strategies_are_drawn_word_by_word_as_the_address_says():
@@ -256,23 +262,21 @@ def test_the_plan_of_exploration_is_the_one_with_the_least_largest_variance():
     for seed in range(6):
         rng, tree = a_tree(11, seed, max_infosets=6, max_strategies=200)
         radius = rng.uniform(0.1, 0.5, tree.n_actions)
-        _, q_root = truth.split_plan(tree, radius)
         tuning = tune(tree, 10**9, 1.0, loss_range=np.stack([0.5 - radius, 0.5 + radius], axis=1))
-        radius = tuning.radius
         if tuning.explore == 0.0:
             continue
-        _, q_root = truth.split_plan(tree, radius)
-        square = radius**2 / (tuning.exploration / tuning.explore) ** 2
-        sums = [square[list(picked)].sum() for picked in naive.strategies(tree)]
-        assert max(sums) == pytest.approx(q_root, rel=1e-9) and min(sums) == pytest.approx(q_root, rel=1e-9)
+        _, q_root = truth.split_plan(tree, tuning.radius)
+        listed = [list(picked) for picked in naive.strategies(tree)]
+        square = (tuning.radius / tuning.exploration * tuning.explore) ** 2
+        assert [square[picked].sum() for picked in listed] == pytest.approx([q_root] * len(listed), rel=1e-9)
         for _ in range(5):
-            other = np.zeros(tree.n_actions)
+            other = np.ones(tree.n_actions)
             for s in range(tree.n_infosets):
-                share = rng.dirichlet(np.ones(len(naive.actions_of(tree, s))))
                 above = 1.0 if s == 0 else other[tree.infoset_action[s]]
-                other[naive.actions_of(tree, s)] = above * share
-            worst = max((radius**2 / other**2)[list(picked)].sum() for picked in naive.strategies(tree))
-            assert worst >= q_root * (1 - 1e-9)
+                own = naive.actions_of(tree, s)
+                other[own] = above * rng.dirichlet(np.ones(len(own)))
+            square = (tuning.radius / other) ** 2
+            assert max(square[picked].sum() for picked in listed) >= q_root * (1 - 1e-9)
 
 
 REFERENCE = [
