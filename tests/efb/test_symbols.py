@@ -149,10 +149,9 @@ def test_the_public_key_is_no_more_than_public():
 def test_a_simulated_symbol_is_the_one_of_its_word():
     rng, tree = a_tree(8, 1)
     environment = naive.random_environment(rng, tree)
-    for k, epsilon in ((1, 0.5), (3, 2.0), (7, 4.0)):
-        tuning = bold(tree, radii(tree, environment.loss_range), k, epsilon=epsilon)
-        server = server_of(tree, tuning)
-        user = User(tree, epsilon, loss_range=environment.loss_range, noise="float", seed=SEED)
+    for k in (1, 3, 7):
+        tuning = bold(tree, radii(tree, environment.loss_range), k)
+        server, _, rest = learners(tree, tuning, environment.loss_range, environment)
         for trial in range(60):
             strategy = server.draw()
             last, loss = play(environment, strategy, seed=SEED)
@@ -169,7 +168,7 @@ def test_a_simulated_symbol_is_the_one_of_its_word():
                 loss - 0.5,
                 tuning.radius[last] or 1.0,
             )
-            assert user.report(strategy, last, loss).symbol == wanted
+            assert rest["user"].report(strategy, last, loss).symbol == wanted
             server.skip()
 
 
@@ -187,6 +186,8 @@ def test_strategies_are_drawn_from_policy_and_exploration_mixed(k):
         server.skip()
     chances = other.chances()
     assert sum(chances.values()) == pytest.approx(1.0) and len(chances) > 5
+    with_a = [sum(c for picked, c in chances.items() if a in picked) for a in range(tree.n_actions)]
+    assert with_a == pytest.approx((1 - tuning.explore) * other.mu() + tuning.exploration, rel=1e-11)
     often = [s for s in found if n * chances[s] >= 5]
     observed = np.array([found[s] for s in often] + [n - sum(found[s] for s in often)])
     expected = n * np.array([chances[s] for s in often])
