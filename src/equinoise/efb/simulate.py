@@ -14,7 +14,7 @@ from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, Name
 from equinoise.efb import baselines
 from equinoise.efb.kernels import setup, symbol, trial, weights as _weights
 from equinoise.efb.protocol.messages import Report
-from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_tuning
+from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_tuning, loss_radius
 from equinoise.games import Environment, GameTree, Policy, Schedule
 
 _WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
@@ -199,6 +199,8 @@ def simulate(
         game, played = baselines.flatten(environment, table)
     sent = sent if "mechanism" in row.options else "laplace"
     given = checked_tuning(game, tuning, trials, budget, sent, played.loss_range, row.sensitivity)
+    if given.radius is not None and (loss_radius(game, played.loss_range) > given.radius).any():
+        raise ValueError("tuning must be made for losses as far from 1/2 as the environment's")
     task = _task(game, played, row.start(game, given), checkpoints, key)
     result = replicates.run(
         functools.partial(_run_block, task),

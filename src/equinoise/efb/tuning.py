@@ -249,6 +249,10 @@ def checked_tuning(
         )
     if math.isfinite(epsilon) and tuning.mechanism != mechanism:
         raise ValueError(f"tuning must be made for mechanism {mechanism!r}, got one for {tuning.mechanism!r}")
+    if not (tuning.mechanism == "hashing") == bool(tuning.symbols) == (tuning.radius is not None):
+        raise ValueError(
+            "tuning must have symbols and a radius with mechanism 'hashing', and neither without"
+        )
     rate = _checks.number("tuning.learning_rate", tuning.learning_rate, 0.0)
     exploration = _checks.array(
         "tuning.exploration", tuning.exploration, np.float64, (tree.n_actions,), low=0.0

@@ -16,7 +16,7 @@ from equinoise._typing import Any, NamedTuple
 
 BITS = 62  # of a word that draws a symbol
 MAX_BUCKETS = 2**16
-_LEAST_EPSILON = 1e-9
+_LEAST_EPSILON = 1e-8  # less is lost in the rounding of that many buckets
 _LARGEST_EPSILON = 40.0  # more is not used: a symbol tells nearly everything by then
 _BELOW = Fraction(2**50 - 1, 2**50)  # e^epsilon in floating point, rounded down for certain
 
@@ -55,7 +55,7 @@ class Hashing(NamedTuple):
     def of(cls, epsilon: float, n_buckets: int) -> "Hashing":
         """Return the code of a positive, finite epsilon: (low + extra) / low is never above e^epsilon.
 
-        ValueError for an epsilon below 1e-9, and for more than 65,536 buckets.
+        ValueError for an epsilon below 1e-8, and for more than 65,536 buckets.
         """
         budget = _checks.number("epsilon", epsilon, _LEAST_EPSILON)
         k = _checks.integer("n_buckets", n_buckets, 1, MAX_BUCKETS)
@@ -100,8 +100,8 @@ def symbol_of(code: Any, word: Any, half: Any, value: float, radius: float) -> A
         v in [-r, r] and r: the item's sign has 1/2 + v/(2 r) of `extra`, and the other sign the rest.
     """
     own = 2 * bucket_of(half, code.n_buckets) + (half & 1)
-    share = 0.5 + value / (2.0 * radius) if radius > 0.0 else 0.5
-    kept = code.low + min(max(int(code.extra * share), 0), code.extra)
+    share = min(max(0.5 + value / (2.0 * radius), 0.0), 1.0) if radius > 0.0 else 0.5
+    kept = code.low + min(int(code.extra * share), code.extra)
     pair = 2 * code.low + code.extra
     if word < kept:
         return own

@@ -55,7 +55,10 @@ class Strategy:
         object.__setattr__(self, "infosets", seal(infosets.copy()))
         object.__setattr__(self, "actions", seal(actions.copy()))
         object.__setattr__(self, "symbols", symbols)
-        object.__setattr__(self, "key", seal(_checks.array("key", self.key, np.uint64, (2,)).copy()))
+        key = [_checks.integer("key", word, 0, 2**64 - 1) for word in self.key]
+        object.__setattr__(
+            self, "key", seal(_checks.array("key", np.array(key, dtype=np.uint64), np.uint64, (2,)))
+        )
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes: 20 of header, 24 more with symbols, 16 an infoset."""
@@ -67,9 +70,12 @@ class Strategy:
     @classmethod
     def from_bytes(cls, data: bytes) -> Strategy:
         """Read what :meth:`to_bytes` wrote; ValueError for anything else."""
-        hashed = isinstance(data, bytes | bytearray) and bytes(data[:4]) == _HASHED
+        data = _taken(data)
+        hashed = data[:4] == _HASHED
         trial, n, body = _unpack(data, _HASHED if hashed else _STRATEGY, 16, _CODE.size if hashed else 0)
         symbols, *key = _CODE.unpack_from(body) if hashed else (0, 0, 0)
+        if hashed and not symbols:
+            raise ValueError(f"data must name at least 2 symbols, got {_checks.shown(data[:44])}")
         numbers = np.frombuffer(body[_CODE.size * hashed :], dtype="<i8").astype(np.int64)
         return cls(trial, numbers[:n], numbers[n:], symbols, np.array(key, dtype=np.uint64))
 
@@ -112,13 +118,14 @@ class Report:
     @classmethod
     def from_bytes(cls, data: bytes) -> Report:
         """Read what :meth:`to_bytes` wrote; ValueError for anything else."""
-        if isinstance(data, bytes | bytearray) and data[:1] == bytes([_SYMBOL]):
-            numbers = _numbers(bytes(data[1:]))
+        data = _taken(data)
+        if data[:1] == bytes([_SYMBOL]):
+            numbers = _numbers(data[1:])
             if len(numbers) == 2:
                 report = cls(numbers[0], symbol=numbers[1])
                 if report.to_bytes() == data:
                     return report
-            raise ValueError(f"data must be a whole report of a symbol, got {_checks.shown(bytes(data))}")
+            raise ValueError(f"data must be a whole report of a symbol, got {_checks.shown(data)}")
         trial, _, body = _unpack(data, _REPORT, 8)
         return cls(trial, np.frombuffer(body, dtype="<f8").astype(np.float64))
 
@@ -175,11 +182,15 @@ def check_strategy(tree: GameTree, strategy: object) -> Strategy:
     return strategy
 
 
-def _unpack(data: object, magic: bytes, item: int, more: int = 0) -> tuple[int, int, bytes]:
-    """Return (trial, length, body) of a message of `item` bytes an entry and `more` for all, or raise."""
+def _taken(data: object) -> bytes:
+    """Return a message as bytes, or raise."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"data must be bytes, got {_checks.shown(data)}")
-    data = bytes(data)
+    return bytes(data)
+
+
+def _unpack(data: bytes, magic: bytes, item: int, more: int = 0) -> tuple[int, int, bytes]:
+    """Return (trial, length, body) of a message of `item` bytes an entry and `more` for all, or raise."""
     if len(data) < _HEADER.size or data[:4] != magic:
         raise ValueError(f"data must be a message that begins with {magic!r}, got {_checks.shown(data[:20])}")
     _, trial, n = _HEADER.unpack_from(data)

@@ -91,7 +91,7 @@ class User:
         if self.noise == "secure" and seed is not None:
             raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
         self._radius = loss_radius(tree, loss_range)
-        self._range = np.broadcast_to(np.asarray(loss_range, dtype=np.float64), (tree.n_actions, 2))
+        self._range = np.broadcast_to(np.array(loss_range, dtype=np.float64), (tree.n_actions, 2))
         self._scale = noise_scale(self.epsilon, _SENSITIVITY)
         if self.mechanism == "hashing":
             Hashing.of(min(self.epsilon, 1.0), 1)  # says what is wrong before anyone plays
