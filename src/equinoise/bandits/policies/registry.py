@@ -24,8 +24,7 @@ _ONCE = (
     "takes depends on those before. Choices depend on nothing else (post-processing)."
 )
 _INDEX: dict[str, Any] = {"module": "ucb", "tabulated": True}
-_PRIVATE: dict[str, Any] = {"module": "private_ucb", "tabulated": True, "needs_epsilon": True}
-_BATCH_NOISE = "Laplace(1/epsilon) once per batch"
+_PRIVATE: dict[str, Any] = {"module": "ucb", "tabulated": True, "needs_epsilon": True}
 
 _ALL = (
     Policy(
@@ -62,10 +61,11 @@ _ALL = (
         summary="doubling batches, nothing forgotten, the index of a private divergence",
         source="Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under "
         "global differential privacy",
-        module="dp_klucb",
+        module="batches",
+        fixed={"forget": False},
         proof=_ONCE.format(batch="batch"),
         needs_epsilon=True,
-        noise=_BATCH_NOISE,
+        noise="Laplace(1/epsilon) once per batch",
         ties="random",
         options={"clip_sums": Option("flag", True, "put private sums of n rewards back into [0, n]")},
         live=Live(name="DPKLUCB", feed="batch"),
@@ -85,7 +85,8 @@ _ALL = (
         summary="episodes that double an arm's pulls, only the last one counted",
         source="Azize, Basu (2022), When privacy meets partial information: a refined analysis of "
         "differentially private bandits",
-        module="adap_ucb",
+        module="batches",
+        fixed={"forget": True},
         proof=_ONCE.format(batch="episode"),
         needs_epsilon=True,
         noise="Laplace(1/epsilon) once per episode",
