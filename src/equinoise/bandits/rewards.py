@@ -83,10 +83,10 @@ def make_tape(mean: Floats, n_rounds: int, kind: int, *, noise: bool = True, tie
     )
 
 
-def make_streams(key: Words, first: int, lanes: int) -> Words:
-    """Return the streams uint64[3, 4, W] of the replicates first..first + W - 1: rewards, noise, ties."""
+def make_streams(key: Words, first: int, lanes: int, purposes: Any = (REWARD, NOISE, TIE)) -> Words:
+    """Return the streams uint64[3, 4, W] of the replicates first..first + W - 1, one for each purpose."""
     streams = np.empty((3, 4, lanes), dtype=np.uint64)
-    for states, purpose in zip(streams, (REWARD, NOISE, TIE), strict=True):
+    for states, purpose in zip(streams, purposes, strict=True):
         start_streams(key, 0, first, purpose, states)
     return streams
 

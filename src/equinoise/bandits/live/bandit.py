@@ -47,10 +47,6 @@ class Bandit:
         epsilon = "" if self._setting.epsilon is None else f", epsilon={self._setting.epsilon:g}"
         return f"{type(self).__name__}({len(self._rows)} arms, round {self.rounds}{of}{epsilon})"
 
-    # ------------------------------------------------------------------------------------------------------
-    # What there is to see
-    # ------------------------------------------------------------------------------------------------------
-
     @property
     def arms(self) -> tuple[Arm, ...]:
         """All arms in the order in which they came, also those dropped; pulls and means are in this order."""
@@ -115,10 +111,6 @@ class Bandit:
             }
         )
 
-    # ------------------------------------------------------------------------------------------------------
-    # Asking and telling
-    # ------------------------------------------------------------------------------------------------------
-
     @overload
     def select(self) -> Arm: ...
     @overload
@@ -173,7 +165,7 @@ class Bandit:
         given = _checks.integer("ticket", number)
         if given not in self._tickets:
             raise ValueError(f"ticket must be an open one, got number {given}, which is unknown or closed")
-        return Ticket(given, self._label(self._tickets.arm(given)), self._tickets.owner)
+        return Ticket(given, self._label(self._tickets[given][0]), self._tickets.owner)
 
     @whole
     def update(self, arm: Arm | Ticket, reward: float) -> None:
@@ -189,7 +181,7 @@ class Bandit:
         """
         if isinstance(arm, Ticket):
             number: int | None = self._number(arm)
-            place = self._tickets.arm(arm.number)
+            place = self._tickets[arm.number][0]
         else:
             place = self._place(arm)
             number = self._tickets.oldest(place)
@@ -199,7 +191,7 @@ class Bandit:
             return
         if place in self._rows:  # a dropped arm's late reward is the analyst's alone
             row = self._rows.index(place)
-            self._player.give(self.rounds - 1, row, value, self._tickets.noise(number))
+            self._player.give(self.rounds - 1, row, value, self._tickets[number][1])
             self._player.waiting[row] -= 1
         self._tallies.add(place, value)
         self._tickets.close(number)
@@ -219,14 +211,10 @@ class Bandit:
         if not isinstance(ticket, Ticket):
             raise TypeError(f"ticket must be a Ticket, got {_checks.shown(ticket)}")
         number = self._number(ticket)
-        place = self._tickets.arm(number)
+        place = self._tickets[number][0]
         if place in self._rows:
             self._player.waiting[self._rows.index(place)] -= 1
         self._tickets.close(number)
-
-    # ------------------------------------------------------------------------------------------------------
-    # Arms that come and go
-    # ------------------------------------------------------------------------------------------------------
 
     @whole
     def add_arm(self, name: str | None = None) -> Arm:
@@ -259,10 +247,6 @@ class Bandit:
         self._rows.remove(place)
         self._tallies.drop_arm(place, release)
 
-    # ------------------------------------------------------------------------------------------------------
-    # Checks
-    # ------------------------------------------------------------------------------------------------------
-
     def _label(self, place: int) -> Arm:
         return place if self._names is None else self._names[place]
 
@@ -293,10 +277,6 @@ class Bandit:
                 f"horizon of {horizon} rounds is over or too near for {n} more, after {self.rounds};"
                 " a new bandit may have more"
             )
-
-    # ------------------------------------------------------------------------------------------------------
-    # Saving
-    # ------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, atomically: killed at any moment, it leaves the old file whole.

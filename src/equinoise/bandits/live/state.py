@@ -23,9 +23,6 @@ from equinoise.bandits.live.player import Player, Setting
 if TYPE_CHECKING:
     from equinoise.bandits.live.bandit import Bandit
 
-# Changes that are made as a whole: Ctrl-C is heard when they are done.
-
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -56,9 +53,6 @@ def _later() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if heard:
             handler(*heard[0])
-
-
-# Selections whose reward has not come yet.
 
 
 @dataclass(frozen=True)
@@ -113,13 +107,9 @@ class OpenTickets:
         """Return the number of the arm's oldest open selection, None where there is none."""
         return next(iter(self._numbers.get(arm, ())), None)
 
-    def arm(self, number: int) -> int:
-        """Return the arm of an open selection."""
-        return self._open[number][0]
-
-    def noise(self, number: int) -> float:
-        """Return the standard Laplace draw of an open selection's round."""
-        return self._open[number][1]
+    def __getitem__(self, number: int) -> tuple[int, float]:
+        """Return the arm of an open selection, and the standard Laplace draw of its round."""
+        return self._open[number]
 
     def count(self, arm: int) -> int:
         """Return how many selections of an arm are open."""
@@ -140,14 +130,11 @@ class OpenTickets:
         }
 
 
-# What the analyst sees of a live bandit: pulls and true rewards of every arm, also of those dropped.
-
-
 _FIELDS = ("pulls", "reward_sum", "square_sum", "last_release", "dropped")
 
 
 class Tallies:
-    """Sums over the rewards of K arms, all in the policy's units.
+    """What the analyst sees: sums over the rewards of K arms, also of those dropped, in the policy's units.
 
     pulls int64[K]; reward_sum float64[K]; square_sum float64[K], the sum of squared distances from the mean;
     dropped int64[K], 1 for an arm that is out of play; last_release float64[K], what a private policy knew of
@@ -252,14 +239,6 @@ def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
 def _restored(cls: type[Live], arrays: Arrays, meta: dict[str, Any]) -> Live:
     """Return the bandit of these arrays, or raise when there can be none."""
     bandit = cls.__new__(cls)
-    _begin(bandit, arrays, meta)
-    bandit._tickets = OpenTickets(_checks.integer("owner", meta["owner"], 1))
-    _restore_rounds(bandit, arrays)
-    return bandit
-
-
-def _begin(bandit: Bandit, arrays: Arrays, meta: dict[str, Any]) -> None:
-    """Set up the bandit with its arms, and what is known of them."""
     setting = Setting(**meta["setting"])
     if setting.policy != bandit.policy:
         raise ValueError(f"policy must be {bandit.policy!r}, got {setting.policy!r}")
@@ -274,10 +253,7 @@ def _begin(bandit: Bandit, arrays: Arrays, meta: dict[str, Any]) -> None:
     bandit._player.restore(arrays, meta["secure"])
     if (bandit._player.pulls != bandit._tallies.pulls[bandit._rows]).any():
         raise ValueError("pulls must be those of the policy")
-
-
-def _restore_rounds(bandit: Bandit, arrays: Arrays) -> None:
-    """Take over the rounds and the open tickets."""
+    bandit._tickets = OpenTickets(_checks.integer("owner", meta["owner"], 1))
     n_arms = len(bandit._tallies.pulls)
     choices = _checks.array("choices", arrays["choices"], np.int64, (None,), low=0, high=n_arms - 1)
     number = _checks.array("ticket_number", arrays["ticket_number"], np.int64, (None,), low=0)
@@ -293,3 +269,4 @@ def _restore_rounds(bandit: Bandit, arrays: Arrays) -> None:
         bandit._tickets.open(*entry)
     bandit._player.waiting[:] = waiting[bandit._rows]
     bandit._check_horizon(0)
+    return bandit
