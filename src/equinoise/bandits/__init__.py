@@ -32,26 +32,9 @@ if TYPE_CHECKING:
     )
     from equinoise.bandits.replay import tableau
 
-__all__ = [
-    "DPKLUCB",
-    "POLICIES",
-    "UCB",
-    "UCB1",
-    "Bandit",
-    "BanditRun",
-    "History",
-    "LazyDPTS",
-    "Policy",
-    "PrivateBandit",
-    "PrivateUCB",
-    "Replay",
-    "Ticket",
-    "interact",
-    "linear",
-    "replay",
-    "simulate",
-    "tableau",
-]
+__all__ = ["DPKLUCB", "POLICIES", "UCB", "UCB1", "Bandit", "BanditRun", "History", "LazyDPTS", "Policy"]
+__all__ += ["PrivateBandit", "PrivateUCB", "Replay", "Ticket", "interact", "linear", "replay", "simulate"]
+__all__ += ["tableau"]
 
 __getattr__, __dir__ = attach(
     __name__, {"": ("linear",), "live": live_names(), "replay.tableau": ("tableau",)}

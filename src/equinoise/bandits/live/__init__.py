@@ -52,8 +52,8 @@ class PrivateBandit(Bandit):
 
     Parameters
     ----------
-    n_arms : int or sequence of str
-        The number of arms, which are then called 0, 1, ..., or their names.
+    n_arms, bounds, ties
+        As in :class:`UCB`; rewards have bounds, and ties are by default broken as in simulations.
     epsilon : float
         Privacy of the choices in each reward: positive and finite.
     noise : {"secure", "float"}
@@ -62,10 +62,6 @@ class PrivateBandit(Bandit):
         of a float64 show what was added to it.
     seed : int, optional
         Of "float" noise, drawn ties and whatever else a policy draws; "secure" takes none.
-    bounds : tuple of float
-        Smallest and largest reward; others are refused.
-    ties : {"first", "random"}, optional
-        How ties are broken: the first of the best arms, or one drawn. By default as in simulations.
     **options
         Of the policy, as :data:`equinoise.bandits.POLICIES` has them.
 
@@ -190,6 +186,11 @@ class UCB(_OpenBandit):
     seed : int, optional
         Of the drawn ties; None takes randomness from the operating system.
 
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
     References
     ----------
     .. [1] Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
@@ -236,14 +237,13 @@ class UCB1(_OpenBandit):
 class PrivateUCB(PrivateBandit):
     """UCB on sums from a private counter for each arm: (S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n [1]_.
 
-    A reward goes into one arm's counter, so every counter has the whole epsilon. See :class:`PrivateBandit`
-    for what is private and what is not, and for `n_arms`, `epsilon`, `noise`, `seed`, `bounds`, `ties`. Arms
-    added on the way get their own counters and cost no privacy.
+    A reward goes into one arm's counter, so every counter has the whole epsilon, and arms added on the way
+    cost no privacy.
 
     Parameters
     ----------
     n_arms, epsilon, noise, seed, bounds, ties
-        As in :class:`PrivateBandit`.
+        As in :class:`PrivateBandit`, which says what is private, what is not, and what is raised.
     horizon : int, optional
         Most rounds, T. It makes binary counters with noise of scale (floor(log2 T) + 1)/epsilon; without it
         the counters are hybrid, and noisier.

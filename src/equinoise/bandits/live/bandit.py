@@ -122,15 +122,8 @@ class Bandit:
         told: a selection whose reward is still to come counts as a round, not as a pull. So n arms at once,
         or many without an answer, usually return one arm, once every arm has a reward.
 
-        Parameters
-        ----------
-        n : int, optional
-            How many, from 1 to 2^20 and within the horizon; a list is returned then.
-
-        Returns
-        -------
-        int or str, or list of them
-            Arms are named as the bandit was made: by their number from 0, or by their names.
+        With `n`, from 1 to 2^20 and within the horizon, a list is returned. Arms are named as the bandit was
+        made: by their number from 0, or by their names.
         """
         if n is None:
             return self.request().arm
@@ -171,13 +164,8 @@ class Bandit:
     def update(self, arm: Arm | Ticket, reward: float) -> None:
         """Tell the reward of an arm or of a ticket.
 
-        Parameters
-        ----------
-        arm : int, str or Ticket
-            A ticket closes; an arm closes its oldest open ticket. An arm that has none was played without
-            being asked for: it makes a round of its own.
-        reward : float
-            Within the bounds.
+        A ticket closes; an arm closes its oldest open ticket. An arm that has none was played without being
+        asked for: it makes a round of its own. The reward is within the bounds.
         """
         if isinstance(arm, Ticket):
             number: int | None = self._number(arm)
@@ -296,13 +284,7 @@ class Bandit:
         may go on from a file in earnest: of two, each would noise the sums that were unfinished, and rewards
         in them pay for both.
 
-        Raises
-        ------
-        FileNotFoundError
-            When there is no such file.
-        ImportError
-            When the noise is secure and OpenDP is not installed.
-        ValueError
-            When the file is damaged or holds something else.
+        Raises FileNotFoundError when there is no such file, ImportError when the noise is secure and OpenDP
+        is not installed, and ValueError when the file is damaged or holds something else.
         """
         return state.load(cls, path)

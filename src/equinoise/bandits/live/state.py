@@ -59,14 +59,8 @@ def _later() -> Iterator[None]:
 class Ticket:
     """One selection, to hand its reward in by, whenever it comes.
 
-    Attributes
-    ----------
-    number : int
-        The round in which it was selected, from 0; no two tickets of a bandit share one.
-    arm : int or str
-        What was selected.
-    owner : int
-        Tells the tickets of one bandit from those of another.
+    Its number is the round in which it was selected, from 0; no two tickets of a bandit share one. The owner
+    tells the tickets of one bandit from those of another.
 
     Examples
     --------

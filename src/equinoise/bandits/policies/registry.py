@@ -14,8 +14,6 @@ from equinoise._checks import Option
 from equinoise._typing import Any, Mapping
 from equinoise.bandits.entry import COUNTER, WIDTHS, Live, Policy
 
-__all__ = ["POLICIES", "Policy", "groups", "live_names", "policy"]
-
 _AUER = "Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem"
 _ONCE = (
     "A reward, in [0, 1], enters exactly one {batch}. Its sum moves by at most 1 with that reward and is "
@@ -24,7 +22,8 @@ _ONCE = (
     "takes depends on those before. Choices depend on nothing else (post-processing)."
 )
 _INDEX: dict[str, Any] = {"module": "ucb", "tabulated": True}
-_PRIVATE: dict[str, Any] = {"module": "ucb", "tabulated": True, "needs_epsilon": True}
+_PRIVATE: dict[str, Any] = {**_INDEX, "needs_epsilon": True}
+_BATCHES: dict[str, Any] = {"module": "batches", "needs_epsilon": True}
 
 _ALL = (
     Policy(
@@ -61,10 +60,9 @@ _ALL = (
         summary="doubling batches, nothing forgotten, the index of a private divergence",
         source="Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under "
         "global differential privacy",
-        module="batches",
         fixed={"forget": False},
+        **_BATCHES,
         proof=_ONCE.format(batch="batch"),
-        needs_epsilon=True,
         noise="Laplace(1/epsilon) once per batch",
         ties="random",
         options={"clip_sums": Option("flag", True, "put private sums of n rewards back into [0, n]")},
@@ -85,10 +83,9 @@ _ALL = (
         summary="episodes that double an arm's pulls, only the last one counted",
         source="Azize, Basu (2022), When privacy meets partial information: a refined analysis of "
         "differentially private bandits",
-        module="batches",
         fixed={"forget": True},
+        **_BATCHES,
         proof=_ONCE.format(batch="episode"),
-        needs_epsilon=True,
         noise="Laplace(1/epsilon) once per episode",
     ),
     Policy(
@@ -130,29 +127,12 @@ POLICIES: Mapping[str, Policy] = {row.name: row for row in _ALL}
 
 
 def policy(name: str) -> Policy:
-    """Return a policy by its name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When there is none of that name.
-
-    Examples
-    --------
-    >>> policy("private-ucb").private
-    True
-    """
+    """Return a policy by its name; TypeError or ValueError when there is none of that name."""
     return POLICIES[_checks.choice("policy", name, POLICIES)]
 
 
 def groups() -> dict[str, tuple[Policy, ...]]:
-    """Return the policies that are private, those that take no epsilon, and the controls of private ones.
-
-    Examples
-    --------
-    >>> [policy.name for policy in groups()["controls"]]
-    ['width-only', 'noise-only']
-    """
+    """Return the policies that are private, those that take no epsilon, and the controls of private ones."""
     rows = POLICIES.values()
     return {
         "private": tuple(row for row in rows if row.private),

@@ -18,9 +18,6 @@ from equinoise.bandits.result import History
 if TYPE_CHECKING:
     import pandas as pd
 
-# Columns of a log, checked: arms, rewards, and the probabilities that arms were drawn with.
-
-
 _UNLIKELY = 1e-6  # of arms drawn with equal probabilities: below, they were not
 _SUM = 1e-6  # how far probabilities may be from a sum of one
 
@@ -232,15 +229,13 @@ def replay(
         are taken as equally likely, and a log that can hardly be such is refused.
     bounds : (float, float)
         Smallest and largest reward; the policy sees them as 0 and 1. Rewards outside are refused.
-    epsilon : float, optional
-        As in :func:`equinoise.bandits.simulate`, like `width`, `counter`, `ties` and `options`.
+    epsilon, width, counter, ties, **options
+        As in :func:`equinoise.bandits.simulate`.
     horizon : int, optional
         Rounds after which to stop; by default the rows of the log, the most that there can be. Policies that
         are made for a horizon are made for this one.
-    seed : int or None
-        Of thinning, shuffling, ties and noise. None takes randomness from the operating system.
-    replicate : int
-        For several replays with one seed.
+    seed, replicate : int
+        Of thinning, shuffling, ties and noise; a seed of None takes randomness from the operating system.
     shuffle : bool
         Walk the rows in a random order, as if they had come in that order.
 
@@ -248,6 +243,7 @@ def replay(
     -------
     Replay
         If the log has no row left for the policy's next arm, it ends there: about M/K of M rows are used.
+        Raises TypeError or ValueError for columns and arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -291,7 +287,7 @@ def replay(
     chosen = spec.checked_options({"width": width, "counter": counter, **options})
     order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     from equinoise._random import stream_key
-    from equinoise.bandits.replay.stepper import Stepper, arm_means
+    from equinoise.bandits.rewards import Stepper, arm_means
 
     key = stream_key(seed)
     walk = np.argsort(_uniforms(key, _ORDER, first, len(arms))) if shuffled else np.arange(len(arms))

@@ -43,19 +43,16 @@ def tableau(
         True means of the arms.
     horizon : int
         Rounds, T.
-    seed : int or None
-        None takes randomness from the operating system.
+    seed, reward, sigma
+        As in :func:`equinoise.bandits.simulate`.
     replicate : int
         The number of the replicate, from 0.
-    reward : {"bernoulli", "gaussian"}
-    sigma : float
-        Standard deviation of Gaussian rewards.
 
     Returns
     -------
     float64[T, K]
         One word of chance makes a row: the rewards of a round go up and down together, which nobody can see
-        who sees one of them.
+        who sees one of them. Raises TypeError or ValueError for arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -113,13 +110,11 @@ def interact(
         One of :data:`equinoise.bandits.POLICIES`.
     tableau : float64[T, K]
         Rewards of all arms in all rounds, T at least K; in [0, 1] where the policy is to be private.
-    epsilon : float, optional
-        As in :func:`equinoise.bandits.simulate`, like `width`, `counter`, `ties` and `options`.
-    seed : int or None
-        Of the policy's own noise and of drawn ties. With the seed and replicate of a simulation they are the
-        same. None takes randomness from the operating system.
-    replicate : int
-        The number of the replicate, from 0.
+    epsilon, width, counter, ties, **options
+        As in :func:`equinoise.bandits.simulate`.
+    seed, replicate : int
+        Of the policy's own noise and of drawn ties, which are those of this replicate of a simulation. A seed
+        of None takes randomness from the operating system.
     form : {"query", "online"}
         "query": in round t the analyst, who has seen nothing but the answers so far, asks the table for the
         entry (t, arm). "online": the compiled simulation plays, on rewards that were drawn before. The
@@ -128,6 +123,7 @@ def interact(
     Returns
     -------
     History
+        Raises TypeError or ValueError for arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -161,7 +157,7 @@ def interact(
     chosen = spec.checked_options({"width": width, "counter": counter, **options})
     order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     from equinoise._random import stream_key
-    from equinoise.bandits.replay.stepper import Stepper, arm_means
+    from equinoise.bandits.rewards import Stepper, arm_means
 
     rounds, n_arms = table.shape
     player = Stepper(spec, n_arms, rounds, budget, chosen, order == "random", stream_key(seed), first)
