@@ -14,6 +14,8 @@ from equinoise._checks import Option
 from equinoise._typing import Any, Mapping
 from equinoise.bandits.entry import COUNTER, WIDTHS, Live, Policy
 
+__all__ = ["POLICIES", "Policy", "groups", "live_names", "policy"]
+
 _AUER = "Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem"
 _ONCE = (
     "A reward, in [0, 1], enters exactly one {batch}. Its sum moves by at most 1 with that reward and is "
