@@ -84,7 +84,7 @@ def test_the_index_at_its_edges(x, epsilon):
 
 def test_an_infinite_index_ties():
     """Early on every index allows q = 1: then the arms are drawn alike, by chi-square at p > 1e-6."""
-    state = batches.make_state(4, 1, 100, 0.1, forget=False, clip_sums=True)
+    state = batches.make_state(4, 1, 100, 0.1, rule=0, clip_sums=True)
     for t in range(4):
         batches.update(state, 0, t, t, 1.0, 0.0)
     words = np.random.default_rng(5).integers(0, 2**64, 2000, dtype=np.uint64)

@@ -20,16 +20,7 @@ from equinoise.bandits.simulate import simulate
 
 if TYPE_CHECKING:
     from equinoise.bandits import linear
-    from equinoise.bandits.live import (
-        DPKLUCB,
-        UCB,
-        UCB1,
-        Bandit,
-        LazyDPTS,
-        PrivateBandit,
-        PrivateUCB,
-        Ticket,
-    )
+    from equinoise.bandits.live import DPKLUCB, UCB, UCB1, Bandit, LazyDPTS, PrivateBandit, PrivateUCB, Ticket
     from equinoise.bandits.replay import tableau
 
 __all__ = ["DPKLUCB", "POLICIES", "UCB", "UCB1", "Bandit", "BanditRun", "History", "LazyDPTS", "Policy"]

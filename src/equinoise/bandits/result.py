@@ -153,7 +153,6 @@ class History:
     arms : int64[T]
         The arm of each round.
     rewards : float64[T]
-        What it paid.
     pulls, means : int64[K], float64[K]
         Number and mean of each arm's rewards; NaN for an arm never pulled.
     policy, epsilon

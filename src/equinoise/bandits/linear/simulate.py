@@ -7,10 +7,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
-from equinoise._typing import ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
+from equinoise._typing import Array, ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.entry import Entry
 
 
@@ -85,16 +84,6 @@ def regular_ridge(ridge: float, contexts: Floats) -> float:
     return regular
 
 
-def check_means(theta: Floats | None, contexts: Floats) -> None:
-    """Refuse binary rewards where a mean theta'x may leave [-1, 1]."""
-    largest = _longest(theta) * _longest(contexts)
-    if largest > 1.0 + 1e-9:
-        raise ValueError(
-            "reward can be 'binary' only where |theta| |x| is at most 1 for all arms and contexts, "
-            f"got {largest:g}"
-        )
-
-
 def clip_range(clip: tuple[float, float] | None, default: float) -> tuple[float, float]:
     """Return (low, high), by default as far as `default` to both sides of zero."""
     if clip is None:
@@ -160,7 +149,7 @@ class LinearRun:
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
         n_arms, dimension = self.theta_hat.shape[1:]
         flat = (len(self.pulls), n_arms * dimension)
-        columns: dict[str, NDArray[np.generic]] = {
+        columns: dict[str, Array] = {
             "pulls": np.repeat(self.pulls, dimension, axis=1),
             "theta": np.broadcast_to(self.theta, self.theta_hat.shape).reshape(flat),
             "theta_hat": self.theta_hat.reshape(flat),
@@ -300,7 +289,11 @@ def simulate(
     binary = _checks.choice("reward", reward, ("gaussian", "binary")) == "binary"
     if binary:
         deviation = 1.0
-        check_means(coefficients, given)
+        if (largest := _longest(coefficients) * _longest(given)) > 1.0 + 1e-9:
+            raise ValueError(
+                "reward can be 'binary' only where |theta| |x| is at most 1 for all arms and contexts, "
+                f"got {largest:g}"
+            )
     budget = row.checked_epsilon(epsilon, 0.0)
     clipped = clip_range(clip, 1.0 if binary else 1.0 + 3.0 * deviation)
     _results.check_memory(n, k * d * (d + 3) + k + len(checkpoints) + 4 * rounds // n)

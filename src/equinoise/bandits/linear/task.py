@@ -27,36 +27,12 @@ def lanes_of(n_arms: int, dimension: int) -> int:
     return min(_LANES, max(_FEWEST_LANES, _MEMORY // of_one // VECTOR * VECTOR))
 
 
-def confidence_widths(horizon: int, dimension: int, ridge: float, delta: float, sigma: float) -> Floats:
-    """Return sigma sqrt(d ln((1 + n/ridge)/delta)) + sqrt(ridge) for n = 0 to T, float64[T+1]."""
-    pulls = np.arange(horizon + 1)
-    spread: Floats = np.sqrt(dimension * np.log((1.0 + pulls / ridge) / delta))
-    return sigma * spread + math.sqrt(ridge)
-
-
 def noise_widths(horizon: int, scale: float, delta: float) -> Floats:
     """Return what the noise of a counter stays within with probability 1 - delta, for its sums 0 to T."""
     of_draws = np.empty((1, horizon.bit_length() + 1))
     fill_widths(np.array([math.log(2.0 / delta)]), scale, of_draws)
     widths: Floats = of_draws[0, np.bitwise_count(np.arange(horizon + 1))]
     return widths
-
-
-def draw_theta(key: Words, first: int, lanes: int, n_arms: int, dimension: int) -> Floats:
-    """Return coefficients float64[W, K, d]: the first is zero, the others uniform on the unit sphere.
-
-    They come from the stream (key; 0, 1, replicate, CONTEXT).
-    """
-    theta = np.zeros((n_arms, dimension, lanes))
-    free = dimension - 1
-    if free:
-        states = np.empty((4, lanes), dtype=np.uint64)
-        start_streams(key, _THETA, first, CONTEXT, states)
-        drawn = np.empty((n_arms * free, lanes))
-        words = np.empty((words_of(n_arms, free), lanes), dtype=np.uint64)
-        fill_directions(states, words, np.empty(((free + 1) // 2 + 2, lanes)), free, drawn)
-        theta[:, 1:] = drawn.reshape(n_arms, free, lanes)
-    return np.ascontiguousarray(theta.transpose(2, 0, 1))
 
 
 def make_learner(plan: Plan, n_arms: int, dimension: int, ridge: float) -> Learner:
@@ -143,7 +119,8 @@ def make_plan(
     row, dimension = POLICIES[policy], contexts.shape[2]
     width = np.zeros(horizon + 1)
     if row.wide:
-        width = confidence_widths(horizon, dimension, ridge, delta, sigma)
+        spread = np.sqrt(dimension * np.log((1.0 + np.arange(horizon + 1) / ridge) / delta))
+        width = sigma * spread + math.sqrt(ridge)
     levels = horizon.bit_length()
     noise_width, scale = np.empty(0), 0.0
     if row.private:
@@ -203,12 +180,24 @@ def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
 
 
 def _theta(task: Task, start: int, stop: int, lanes: int) -> Floats:
-    """Return the coefficients of the replicates from `start` on, float64[W, K, d]; spare lanes have some."""
-    if task.theta is None:
-        return draw_theta(task.key, start, lanes, task.n_arms, task.dimension)
-    if task.theta.ndim == 3:
-        return task.theta[np.minimum(np.arange(start, start + lanes), stop - 1)]
-    return np.broadcast_to(task.theta, (lanes, *task.theta.shape))
+    """Return the coefficients of the replicates from `start` on, float64[W, K, d]; spare lanes have some.
+
+    Where they are drawn, the first is zero and the others are uniform on the unit sphere, from the stream
+    (key; 0, 1, replicate, CONTEXT).
+    """
+    if task.theta is not None:
+        if task.theta.ndim == 3:
+            return task.theta[np.minimum(np.arange(start, start + lanes), stop - 1)]
+        return np.broadcast_to(task.theta, (lanes, *task.theta.shape))
+    theta, free = np.zeros((task.n_arms, task.dimension, lanes)), task.dimension - 1
+    if free:
+        states = np.empty((4, lanes), dtype=np.uint64)
+        start_streams(task.key, _THETA, start, CONTEXT, states)
+        drawn = np.empty((task.n_arms * free, lanes))
+        words = np.empty((words_of(task.n_arms, free), lanes), dtype=np.uint64)
+        fill_directions(states, words, np.empty(((free + 1) // 2 + 2, lanes)), free, drawn)
+        theta[:, 1:] = drawn.reshape(task.n_arms, free, lanes)
+    return np.ascontiguousarray(theta.transpose(2, 0, 1))
 
 
 def _play(task: Task, plan: Plan, learner: Learner, start: int) -> Floats:

@@ -2,8 +2,8 @@
 
 Every class plays a policy of :func:`equinoise.bandits.simulate` with its kernels. Fed with the rewards of
 replicate 0, each right after its selection, and with the same seed (and ``noise="float"``), it chooses what
-the simulation chooses. What it can do besides: rewards that come late and in any order, arms by name that
-come and go, rewards in their own units.
+the simulation chooses. What it can do besides: rewards in their own units, late and in any order, and arms
+by name that come and go. One thread at a time: callers that share a bandit hold a lock.
 
 * :class:`UCB` and :class:`UCB1` (which explores more): where no privacy is needed.
 * :class:`PrivateUCB`: honest means; it explores almost evenly, so that they are the least biased.
@@ -12,8 +12,6 @@ come and go, rewards in their own units.
 
 Any other policy whose row of the registry names a live class has one, made when first asked for. The rest
 are there to compare with.
-
-One thread at a time: callers that share a bandit hold a lock.
 """
 
 import math
@@ -67,10 +65,8 @@ class PrivateBandit(Bandit):
 
     Raises
     ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
-    ImportError
-        With "secure", when OpenDP is not installed.
+    TypeError, ValueError, ImportError
+        When an argument is of the wrong kind or out of range; with "secure", when OpenDP is not installed.
 
     References
     ----------
@@ -173,7 +169,8 @@ class _OpenBandit(Bandit):
 class UCB(_OpenBandit):
     """Plays the arm with the largest S/n + sqrt(ln(2/delta_t)/(2n)), delta_t = 1/(1 + t ln^2 t) [1]_.
 
-    n is the number of an arm's rewards, S their sum, t the round.
+    n is the number of an arm's rewards, S their sum, t the round. Raises TypeError or ValueError when an
+    argument is of the wrong kind or out of range.
 
     Parameters
     ----------
@@ -185,11 +182,6 @@ class UCB(_OpenBandit):
         How ties are broken: the first of the best arms, or one drawn.
     seed : int, optional
         Of the drawn ties; None takes randomness from the operating system.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
 
     References
     ----------
@@ -271,15 +263,6 @@ class PrivateUCB(PrivateBandit):
     0   A     96  0.219        0.05
     1   B     76  0.816        0.05
     2   C    128  0.516        0.05
-
-    At this epsilon it explores nearly evenly. The data pick the arm to test, by a private number (that of its
-    pulls), so the p-value is corrected for that:
-
-    >>> from equinoise.inference import adjusted_p_value, z_test
-    >>> picked = frame.loc[frame.pulls.idxmax()]
-    >>> p = z_test(picked["mean"], 0.25, picked["stderr"])
-    >>> bool(p < 1e-8), bool(p < adjusted_p_value(p, bandit.epsilon, bandit.rounds) < 1e-4)
-    (True, True)
     """
 
     policy = "private-ucb"

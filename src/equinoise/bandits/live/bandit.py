@@ -233,7 +233,7 @@ class Bandit:
         release = float(self._player.releases[row]) if self._setting.epsilon is not None else np.nan
         self._player.drop_row(row)
         self._rows.remove(place)
-        self._tallies.drop_arm(place, release)
+        self._tallies.dropped[place], self._tallies.last_release[place] = 1, release
 
     def _label(self, place: int) -> Arm:
         return place if self._names is None else self._names[place]

@@ -1,7 +1,6 @@
 """A policy played by hand: its kernels on a state of one lane, whose arms come and go."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class Setting:
     epsilon: float | None = None
     horizon: int | None = None
     noise: str | None = None
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         spec = policy(self.policy)
@@ -46,10 +45,6 @@ class Setting:
             _checks.choice("noise", self.noise, ("secure", "float"))
         if self.horizon is not None:
             _checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS)
-        self._check_options()
-
-    def _check_options(self) -> None:
-        spec = policy(self.policy)
         if not set(self.options) <= set(spec.options):
             raise ValueError(f"options must be those of {self.policy!r}, got {_checks.shown(self.options)}")
         chosen = spec.checked_options(self.options)
@@ -128,7 +123,8 @@ class Player:
             for name, part in self.state._asdict().items()
             if name not in _SCRATCH and np.shape(part) != np.shape(getattr(more, name))
         ]
-        self._in_batches = "current" in self.state._fields  # one arm's batch is finished before the next
+        # whether one arm's batch is finished before the next
+        self._in_batches = "current" in self.state._fields and self.state.current.size > 0
         self.waiting = np.zeros(n_rows, dtype=np.int64)  # selections without a reward so far
 
     def _make(self, n_rows: int) -> Any:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import os
 import secrets
 import signal
 import threading
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._files import load_arrays, save_arrays
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Arrays = dict[str, Array]
 
 
 def whole(method: Callable[P, T]) -> Callable[P, T]:
@@ -114,7 +113,7 @@ class OpenTickets:
         arm, _ = self._open.pop(number)
         del self._numbers[arm][number]
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
+    def arrays(self) -> Arrays:
         """Return ticket_number, ticket_arm int64[m] and ticket_noise float64[m], oldest first."""
         arms, noise = zip(*self._open.values(), strict=True) if self._open else ((), ())
         return {
@@ -122,9 +121,6 @@ class OpenTickets:
             "ticket_arm": np.array(arms, dtype=np.int64),
             "ticket_noise": np.array(noise, dtype=np.float64),
         }
-
-
-_FIELDS = ("pulls", "reward_sum", "square_sum", "last_release", "dropped")
 
 
 class Tallies:
@@ -164,18 +160,8 @@ class Tallies:
 
     def add_arm(self) -> None:
         """Make room for one more arm."""
-        more = Tallies(1)
-        for name in _FIELDS:
-            setattr(self, name, np.append(getattr(self, name), getattr(more, name)))
-
-    def drop_arm(self, arm: int, release: float) -> None:
-        """Take an arm out of play, and keep what the policy knew of it."""
-        self.dropped[arm] = 1
-        self.last_release[arm] = release
-
-    def arrays(self) -> dict[str, Array]:
-        """Return the arrays by name."""
-        return {name: getattr(self, name) for name in _FIELDS}
+        for name, more in vars(Tallies(1)).items():
+            setattr(self, name, np.append(getattr(self, name), more))
 
     def restore(self, arrays: Mapping[str, Array], *, bounded: bool) -> None:
         """Take over saved arrays; KeyError, TypeError or ValueError where K arms cannot have such sums."""
@@ -195,17 +181,16 @@ class Tallies:
 
 _KIND = "equinoise bandit, version 1"
 Live = TypeVar("Live", bound="Bandit")
-Arrays = dict[str, Array]
 
 
 def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
     """Write a bandit to a file that only its owner may read, if it could be read back."""
     state, secure = bandit._player.saved()
-    arrays = {**bandit._tallies.arrays(), **bandit._tickets.arrays(), **state}
+    arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **state}
     arrays |= {"choices": bandit.choices, "key": bandit._key}
     meta = {
         "class": type(bandit).__name__,
-        "setting": dataclasses.asdict(bandit._setting),
+        "setting": asdict(bandit._setting),
         "names": bandit._names,
         "secure": secure,
         "owner": bandit._tickets.owner,

@@ -62,7 +62,7 @@ _ALL = (
         summary="doubling batches, nothing forgotten, the index of a private divergence",
         source="Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under "
         "global differential privacy",
-        fixed={"forget": False},
+        fixed={"rule": 0},
         **_BATCHES,
         proof=_ONCE.format(batch="batch"),
         noise="Laplace(1/epsilon) once per batch",
@@ -85,7 +85,7 @@ _ALL = (
         summary="episodes that double an arm's pulls, only the last one counted",
         source="Azize, Basu (2022), When privacy meets partial information: a refined analysis of "
         "differentially private bandits",
-        fixed={"forget": True},
+        fixed={"rule": 1},
         **_BATCHES,
         proof=_ONCE.format(batch="episode"),
         noise="Laplace(1/epsilon) once per episode",
@@ -95,12 +95,12 @@ _ALL = (
         summary="Thompson sampling from the noised mean of the last full buffer",
         source="Hu, Hegde (2022), Near-optimal Thompson sampling-based algorithms for differentially private "
         "stochastic bandits",
-        module="lazy_dp_ts",
+        fixed={"rule": 2},
         proof=_ONCE.format(batch="buffer"),
-        needs_epsilon=True,
         noise="Laplace(1/epsilon) once per buffer",
         own_words="a posterior draw for each arm and round",
         live=Live(name="LazyDPTS", feed="batch"),
+        **_BATCHES,
     ),
     Policy(
         name="uniform", summary="one arm after the other", source="a control", fixed={"rule": 0}, **_INDEX

@@ -119,10 +119,14 @@ def _confidence(state: IndexState, t: int) -> float:
 
 
 @njit(forceinline=True)
+def _plain_index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
+    """Return the index of an arm without privacy after t rounds, infinity for one never pulled."""
+    return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
+
+
+@njit(forceinline=True)
 def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm after t rounds, infinity for one never pulled."""
-    if state.privacy.width == NO_WIDTH:
-        return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
+    """Return the index of an arm with a width, likewise."""
     if t < state.widths.shape[0]:
         twice = state.widths[t, state.kind[k, lane]]
     else:
@@ -130,27 +134,32 @@ def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
     return _widened(state.mean[k, lane], state.root[k, lane], c, twice)
 
 
-@njit
-def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm with the largest index after t rounds.
-
-    Arms never pulled are never drawn, and uniform play takes no notice of `random_ties`.
-    """
+@njit(inline="always")
+def _largest(index: Any, state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm of the largest index(state, lane, t, arm, c); arms never pulled are never drawn."""
     c = _confidence(state, t)
     best, arm, tied = -np.inf, 0, 0
     for k in range(state.pulls.shape[0]):
-        value = _index(state, lane, t, k, c)
+        value = index(state, lane, t, k, c)
         if value > best:
             best, arm, tied = value, k, 1
         elif value == best:
             tied += 1
-    if tied > 1 and random_ties and state.rule != UNIFORM and best < np.inf:
+    if tied > 1 and random_ties and best < np.inf:
         skip = integer(tie_word, tied)
         while skip > 0:
             arm += 1
-            if _index(state, lane, t, arm, c) == best:
+            if index(state, lane, t, arm, c) == best:
                 skip -= 1
     return arm
+
+
+@njit
+def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
+    if state.privacy.width == NO_WIDTH:
+        return _largest(_plain_index, state, lane, t, tie_word, random_ties and state.rule != UNIFORM)
+    return _largest(_index, state, lane, t, tie_word, random_ties)
 
 
 @njit

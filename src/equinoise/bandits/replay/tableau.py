@@ -1,12 +1,9 @@
 """Rewards drawn first: a tableau of all that arms would have paid, and policies that ask it for entries.
 
 A bandit that is run online and an analyst who asks a fixed table for one entry after the other, each chosen
-by the answers so far, are the same thing: with the same tableau both have the same history, exactly. So the
-queries of a policy that is private in the rewards are private, and what holds for such queries holds for the
-data that the policy gathers (Neel and Roth, 2018).
-
-:func:`replay` does without a table of what was never seen: it plays a policy on the log of a randomised
-experiment.
+by the answers so far, have the same history on the same tableau, exactly. So what holds for private queries
+holds for the data that a private policy gathers (Neel and Roth, 2018). :func:`replay` does without a table of
+what was never seen: it plays a policy on the log of a randomised experiment.
 """
 
 import numpy as np
@@ -41,10 +38,8 @@ def tableau(
     ----------
     means : float64[K]
         True means of the arms.
-    horizon : int
-        Rounds, T.
-    seed, reward, sigma
-        As in :func:`equinoise.bandits.simulate`.
+    horizon, seed, reward, sigma
+        Rounds, T, and the others as in :func:`equinoise.bandits.simulate`.
     replicate : int
         The number of the replicate, from 0.
 
@@ -137,13 +132,6 @@ def interact(
     >>> played = interact("ucb", table, form="online")
     >>> bool((asked.arms == played.arms).all()), int(asked.pulls.sum())
     (True, 100)
-
-    Both are what the simulation does:
-
-    >>> from equinoise.bandits import simulate
-    >>> run = simulate("ucb", [0.9, 0.5, 0.4], horizon=100, seed=1)
-    >>> bool((run.pulls[0] == asked.pulls).all())
-    True
     """
     spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
     table = _checks.array("tableau", tableau, np.float64, (None, None), low=-LARGEST, high=LARGEST)
