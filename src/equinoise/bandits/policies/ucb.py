@@ -154,7 +154,7 @@ def _largest(index: Any, state: IndexState, lane: int, t: int, tie_word: Any, ra
     return arm
 
 
-@njit
+@njit(forceinline=True)
 def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
     if state.privacy.width == NO_WIDTH:
@@ -247,7 +247,7 @@ def _widened(mean: float, root: float, c: float, twice: float) -> float:
     return mean + root * (c + root * twice)
 
 
-@njit
+@njit(forceinline=True)
 def _choose_plain(state: IndexState, t: int) -> None:
     """Set arm int64[W] to what :func:`choose` returns for each lane, the first of arms that tie."""
     _choose_lanes(_plain, state, _confidence(state, t), 0.0)
@@ -285,7 +285,7 @@ def _choose_all(state: IndexState, t: int) -> None:
                     score[lane], arm[lane] = _better(value, k + j, score[lane], arm[lane])
 
 
-@njit
+@njit(forceinline=True)
 def _update_all(state: IndexState, tape: Tape, i: int) -> None:
     """Give each lane's arm its reward and noise in row i of the tape, as :func:`update` does."""
     pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
