@@ -128,7 +128,7 @@ def best(score: Floats, lane: int, tie_word: Any, random_ties: bool) -> int:
     return arm
 
 
-@njit
+@njit(forceinline=True)
 def gather(state: Batches, tape: Tape, lane: int, arm: int, start: int, stop: int) -> None:
     """Pull an arm in the rows start..stop-1 of tape, to the same bits as :func:`update` row by row."""
     state.pulls[arm, lane] += stop - start
@@ -151,7 +151,7 @@ def gather(state: Batches, tape: Tape, lane: int, arm: int, start: int, stop: in
     state.batch_sum[arm, lane] = batch
 
 
-@njit
+@njit(forceinline=True)
 def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Return the arm of round t (from 0): the one whose batch is open, else that of the largest score."""
     if state.rule != SAMPLED and state.current[lane] >= 0:
