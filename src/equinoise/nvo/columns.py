@@ -28,18 +28,9 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 class Column:
     """A column of numbers.
 
-    Attributes
-    ----------
-    name : str
-        As in the header.
-    values : int64[n], uint64[n] or float64[n]
-        Finite. Integers where every entry was written as one.
-    row_of : int64[n]
-        In which row of the file a value is, counted from 1 below the header.
-    n_rows : int
-        Rows of the file; the column is empty in those that were left out.
-    sep : str
-        The character between fields.
+    Its name is as in the header. The values, finite, are int64[n] or uint64[n] where every entry was written
+    as an integer, else float64[n]. row_of int64[n] says in which row of the file each is, counted from 1
+    below the header; n_rows counts them all, and `sep` is the character between fields.
     """
 
     name: str
@@ -57,25 +48,10 @@ def read_column(
     decimal: str = ".",
     drop_missing: bool = False,
 ) -> Column:
-    """Read one column of a CSV file with a header.
+    """Read one column of a CSV file in UTF-8 with a header, in which 2020 is what is called "2020".
 
-    Parameters
-    ----------
-    path : path
-        UTF-8, with or without a byte-order mark.
-    column : str or int
-        Its name in the header; 2020 is the column that is called "2020".
-    sep : str
-        The character between fields; "tab" for a tabulator.
-    decimal : {".", ","}
-        The decimal mark.
-    drop_missing : bool
-        Leave out rows where the column is empty or says NA, NaN or the like. Otherwise such a row is
-        refused.
-
-    Returns
-    -------
-    Column
+    `sep` is the character between fields, or "tab", and `decimal` "." or ",". A row in which the column is
+    empty or says NA, NaN or the like is refused, or left out by `drop_missing`.
 
     Examples
     --------
@@ -126,17 +102,9 @@ def _separator(sep: object, decimal: object) -> str:
 def _header(file: Path, mark: str) -> list[str]:
     import pandas as pd
 
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
     with _explained(file, mark):
-        frame = pd.read_csv(
-            file,
-            sep=mark,
-            encoding="utf-8-sig",
-            header=None,
-            nrows=1,
-            dtype=str,
-            keep_default_na=False,
-            skip_blank_lines=False,
-        )
+        frame = pd.read_csv(file, sep=mark, encoding="utf-8-sig", header=None, nrows=1, **options)
     return [str(name) for name in frame.iloc[0]]
 
 

@@ -1,9 +1,8 @@
 """What a profile is worth, straight from the definition: who is private, and what is left of the data.
 
 No search calls this, and it calls nothing that a search does. Searches have an evaluation of their own
-(:mod:`equinoise.nvo.kernels.evaluation`), which asks for limits of M/S instead of an epsilon, keeps S up to
-date from move to move, and is a hundred times faster. Whatever a search returns is judged here, in
-other code and from another formula, so that a mistake in one of them shows and certifies nothing.
+(:mod:`equinoise.nvo.kernels`), a hundred times faster. Whatever a search returns is judged here, in other
+code and from another formula, so that a mistake in one of them shows and certifies nothing.
 """
 
 import math
@@ -26,20 +25,14 @@ class Evaluation:
     ----------
     n_satisfied : int
         Records that have what the game asks for: their own epsilon is at most the game's, or their delta.
-    realised_epsilon : float
-        The largest epsilon of any record, for its removal.
-    realised_epsilon_addition : float
-        The same for the addition of one more record of a type that is there already.
-    payoff : float
-        n_satisfied + 1 - kl/ln K.
-    kl : float
-        Kullback-Leibler divergence of what is released from the histogram, in nats.
+    realised_epsilon, realised_epsilon_addition : float
+        The largest epsilon of any record, for its removal and for the addition of one more like it.
+    payoff, kl : float
+        n_satisfied + 1 - kl/ln K; the divergence of what is released from the histogram, in nats.
     pmf : float64[K]
         Probability that a bin is released.
-    epsilon : float64[K, V]
-        Epsilon of a record of type (k, v) for its removal; 0 where there is none.
-    epsilon_addition : float64[K, V]
-        Epsilon of one more record of type (k, v); 0 where there is none yet.
+    epsilon, epsilon_addition : float64[K, V]
+        Epsilon of a record of type (k, v) for its removal, and of one more; 0 where there is none.
     satisfied : bool[K, V]
         Types that are there and have what the game asks for.
 
@@ -97,17 +90,8 @@ def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta
     satisfied = used & met
     n_satisfied = int(counts[satisfied].sum())
     kl = divergence(bin_counts / n, total / n)
-    return Evaluation(
-        n_satisfied=n_satisfied,
-        realised_epsilon=float(own.max()),
-        realised_epsilon_addition=float(more.max()),
-        payoff=n_satisfied + 1.0 - kl / math.log(len(bin_counts)),
-        kl=kl,
-        pmf=total / n,
-        epsilon=own,
-        epsilon_addition=more,
-        satisfied=satisfied,
-    )
+    worst, payoff = (float(own.max()), float(more.max())), n_satisfied + 1.0 - kl / math.log(len(bin_counts))
+    return Evaluation(n_satisfied, *worst, payoff, kl, total / n, own, more, satisfied)
 
 
 def divergence(p: Floats, q: Floats) -> float:
@@ -166,20 +150,10 @@ def _odds(noise: Noise, counts: Ints, k: int, v: int, x: int) -> float:
 def deltas(noise: Noise, counts: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
     """Return delta of every type of record at an epsilon, for its removal and for the addition of one more.
 
-    Parameters
-    ----------
-    noise : Noise
-        Of any family.
-    counts : int64[K, V]
-        A profile of at least two records.
-    epsilon : float
-        Not negative.
-
-    Returns
-    -------
-    (float64[K, V], float64[K, V])
-        The larger of sum of (P - e^eps Q)+ and sum of (Q - e^eps P)+ over the bins, P with the record and Q
-        without it; 0 for the removal where there is none to remove.
+    The noise may be of any family. Counts int64[K, V] are a profile of at least two records, and epsilon is
+    not negative; anything else raises ValueError or TypeError. Of each, float64[K, V], delta is the larger of
+    sum of (P - e^eps Q)+ and sum of (Q - e^eps P)+ over the bins, P with the record and Q without it; 0 for
+    the removal where there is none to remove.
 
     References
     ----------

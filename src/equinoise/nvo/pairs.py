@@ -15,15 +15,12 @@ from equinoise import _checks
 from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import LaplaceNoise
+from equinoise.nvo.noise import MULTIPLES, LaplaceNoise, positive
 from equinoise.nvo.profile import Profile
-from equinoise.nvo.scales import MULTIPLES, positive
 
 __all__ = ["PairGame", "PairHistogram", "PairProfile", "ProductNoise"]
 
 _LARGEST = 2**27  # masses of all occupied cells: 1 GiB
-
-
 PairProfile = Profile
 
 
@@ -31,12 +28,8 @@ PairProfile = Profile
 class ProductNoise:
     """Noise on each of two axes by itself; cell k1 K2 + k2 is bin k1 of the first and k2 of the second.
 
-    The mass M[k1 k2, v, x1 x2] is the product of those on the axes, M1[k1, v, x1] M2[k2, v, x2].
-
-    Attributes
-    ----------
-    first, second : float64[K1, V, K1], float64[K2, V, K2]
-        Noise on each axis; scale v of a record is scale v of both.
+    The mass M[k1 k2, v, x1 x2] is the product of those on the axes, M1[k1, v, x1] M2[k2, v, x2], which are
+    `first` float64[K1, V, K1] and `second` float64[K2, V, K2]: scale v of a record is scale v of both.
 
     Examples
     --------

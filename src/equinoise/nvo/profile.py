@@ -29,13 +29,10 @@ class Profile:
         With the histogram, epsilon and the scales.
     counts : int64[K, V]
         Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
-    method : str
+    method, seed : str, int or None
         How it was found.
-    seed : int or None
-    converged : bool
-        Whether the method ended by its own rule and not by a limit on its rounds.
-    rounds : int
-        Rounds, generations or sweeps that the method took.
+    converged, rounds : bool, int
+        Whether the method ended by its own rule and not by a limit on its rounds; and these.
 
     References
     ----------
@@ -117,10 +114,8 @@ class Profile:
     @cached_property
     def sd_l1(self) -> float:
         """Difference of the standard deviations before and after, normalised; the sum over columns."""
-        return sum(
-            float(abs(np.subtract(*(_sd(x, p) for p in (self.game.histogram.pmf, self.pmf)))))
-            for x in np.atleast_2d(self.game.histogram.midpoints)
-        )
+        p, q = self.game.histogram.pmf, self.pmf
+        return sum(float(abs(_sd(x, p) - _sd(x, q))) for x in np.atleast_2d(self.game.histogram.midpoints))
 
     @cached_property
     def jaccard(self) -> float:
@@ -142,10 +137,8 @@ class Profile:
         Among the records of a bin, which are alike, the first take the bin's first scale.
         """
         bin_of = self.game.histogram.bin_of
-        by_bin = np.argsort(bin_of, kind="stable")
-        result = np.empty(len(bin_of))
-        scale_of_type = np.tile(self.game.scales, len(self.counts))
-        result[by_bin] = np.repeat(scale_of_type, self.counts.reshape(-1))
+        result, each = np.empty(len(bin_of)), np.tile(self.game.scales, len(self.counts))
+        result[np.argsort(bin_of, kind="stable")] = np.repeat(each, self.counts.reshape(-1))
         result.flags.writeable = False
         return result
 
@@ -159,12 +152,8 @@ class Profile:
         bins = np.arange(len(self.counts))
         units: Any = self.game.histogram.to_units(bins)
         places = {"first": units[0], "second": units[1]} if isinstance(units, tuple) else {"midpoint": units}
-        n = np.maximum(self.counts.sum(axis=1), 1)
-        what = {
-            "histogram": self.game.histogram.pmf,
-            "released": self.pmf,
-            "mean_scale": self.counts @ self.game.scales / n,
-        }
+        mean = self.counts @ self.game.scales / np.maximum(self.counts.sum(axis=1), 1)
+        what = {"histogram": self.game.histogram.pmf, "released": self.pmf, "mean_scale": mean}
         return pd.DataFrame({"bin": bins, **places, **what})
 
     def summary(self) -> DataFrame:
@@ -180,13 +169,11 @@ class Profile:
         """Draw the histogram and what is released, in the data's units (of two columns by cells)."""
         from equinoise.report import pictures
 
-        bins = np.arange(len(self.counts))
-        units = self.game.histogram.to_units(bins)
-        values: Any
+        bins: Any = np.arange(len(self.counts))
+        units: Any = self.game.histogram.to_units(bins)
         values, unit = (bins, "cell") if isinstance(units, tuple) else (units, "value")
-        return pictures.distributions(
-            ax, self.game.histogram.pmf, [(self.method, self.pmf)], values=values, unit=unit
-        )
+        parts = self.game.histogram.pmf, [(self.method, self.pmf)]
+        return pictures.distributions(ax, *parts, values=values, unit=unit)
 
     def certificate(self) -> dict[str, Any]:
         """Return what is and is not protected, for JSON; see :mod:`equinoise.nvo.release.certificate`."""

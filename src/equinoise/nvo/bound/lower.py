@@ -26,33 +26,25 @@ def lower_bound(
     ----------
     kernel : float64[K, V, K] or float64[R, V, K]
         The noise matrix M[k, v, x]; of all bins, or of the R bins that hold records.
-    bin_counts : int64[K]
-        The histogram.
-    epsilon : float
+    bin_counts, epsilon : int64[K], float
+        The histogram, and what every record asks for.
     nodes : int
         Convex programs to solve at most, in branch and bound; 1 is the plain relaxation. A tenth of a second
         each for a hundred bins.
     enough : float
-        Stop as soon as the bound reaches this, for instance nine tenths of the best KL that is known.
-
-    Returns
-    -------
-    float
-        In nats, never negative.
+        Stop as soon as the bound, in nats and never negative, reaches this.
 
     Notes
     -----
     The relaxation lets a bin of few records mix what they cannot mix: a scale too small to be allowed and
     another one, of which the average is allowed. Where that happens, the program is solved twice more:
     without that type, and with a record at least that uses it and is satisfied. The lesser value is a bound,
-    and so it goes on at the node with the least one, until no type that is used there breaks a limit or
-    `nodes` is reached.
+    and so it goes on at the node with the least one.
 
     No value of a solver enters the result. Its multipliers are put into the Lagrange dual, which is a bound
     for any multipliers, and the most that rounding can have added is subtracted
-    (:func:`equinoise.nvo.bound.relaxation.dual_bound`). That a node has no certified profile is believed only
-    if its multipliers prove it in the same way. Limits are loosened by 1e-12, so profiles whose check was
-    rounded in their favour are covered.
+    (:func:`equinoise.nvo.bound.relaxation.dual_bound`); so is it proven that a node has no certified profile.
+    Limits are loosened by 1e-12, so profiles whose check was rounded in their favour are covered.
 
     Examples
     --------

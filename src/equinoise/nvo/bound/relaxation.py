@@ -45,10 +45,9 @@ class Node(NamedTuple):
 
 
 class Multipliers(NamedTuple):
-    """Weights >= 0 of rows, and slopes > 0 of tangents.
+    """Weights >= 0 of rows, and slopes > 0 of tangents, float64[R]: 1/S where -ln S[x] has its tangent.
 
-    A row is a bin, a place x and a sign (+1 for the upper limit, -1 for the lower one): bins, places
-    int64[m], signs, weights float64[m]. slopes float64[R]: 1/S at the point where -ln S[x] has its tangent.
+    A row is a bin, a place x and a sign (+1 for the upper limit, -1 for the lower one), all arrays [m].
     """
 
     bins: Ints
@@ -59,18 +58,9 @@ class Multipliers(NamedTuple):
 
 
 def make_problem(masses: Floats, bin_counts: Ints, low: float, high: float) -> Problem:
-    """Return the problem of a game whose ratios must lie in [low, high], these loosened a little.
-
-    masses float64[R, V, K] of the occupied bins; bin_counts int64[K].
-    """
-    occupied = np.flatnonzero(bin_counts)
-    return Problem(
-        masses,
-        bin_counts[occupied].astype(np.float64),
-        occupied,
-        min(high * (1.0 + _LOOSER), 1.0),
-        low * (1.0 - _LOOSER),
-    )
+    """Return the problem of masses float64[R, V, K] and bin_counts int64[K]; its limits a little looser."""
+    occupied, looser = np.flatnonzero(bin_counts), min(high * (1.0 + _LOOSER), 1.0)
+    return Problem(masses, bin_counts[occupied].astype(np.float64), occupied, looser, low * (1.0 - _LOOSER))
 
 
 def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats) -> Floats:
@@ -105,8 +95,7 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
     """
     limits = np.where(m.signs > 0.0, problem.high, problem.low)
     price, size = _at_places(problem, m, m.signs * limits), _at_places(problem, m, limits)
-    terms = 0.0
-    gross = 0.0
+    terms = gross = 0.0
     if objective:
         share = problem.share
         own = share * m.slopes
@@ -115,9 +104,8 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
         logs = np.log(problem.records * m.slopes)
         terms = float(share @ (logs + 1.0))
         gross = float(share @ (np.abs(logs) + 2.0))
-    left = (
-        left_sides(problem, node, m.bins, m.places, m.signs) * (m.weights / problem.records[m.bins])[:, None]
-    )
+    left = left_sides(problem, node, m.bins, m.places, m.signs)
+    left *= (m.weights / problem.records[m.bins])[:, None]
     worth, absolute = problem.masses @ price, problem.masses @ size
     np.add.at(worth, m.bins, -m.signs[:, None] * left)
     np.add.at(absolute, m.bins, left)
@@ -134,7 +122,6 @@ def _at_places(problem: Problem, m: Multipliers, factors: Floats) -> Floats:
 
 
 # Linear programs for the relaxation: tangents instead of -ln, and rows only where they were needed.
-
 
 _SPREAD = 8  # tangents of an occupied bin at the start
 _PATIENCE = 3  # linear programs that a tangent lives on for without being used
@@ -165,14 +152,9 @@ class _Columns(NamedTuple):
 class Cuts:
     """Rows and tangents that some node needed; they serve all nodes.
 
-    Attributes
-    ----------
-    rows : dict of (bin, place, sign)
-        In the order in which they came.
-    bins, points, idle : int64[j], float64[j], int64[j]
-        Tangents: of which bin, at which mass, and for how many programs unused.
-    scale : float64[K]
-        Units of the mass, near its values.
+    The keys of `rows` are (bin, place, sign), in the order in which they came. Tangents: bins int64[j], at
+    which mass, points float64[j], and for how many programs unused, idle int64[j]. scale float64[K] are units
+    of the mass, near its values.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -207,9 +189,8 @@ class Cuts:
             close = max(gap * value, _CLOSE)
             stalled = 0 if bound > best + 0.1 * close else stalled + 1
             best = max(best, bound)
-            if (
-                self._add(node, parts, mass) <= 10.0 * _BROKEN and value - best <= close
-            ) or stalled == _STALLED:
+            worst = self._add(node, parts, mass)
+            if (worst <= 10.0 * _BROKEN and value - best <= close) or stalled == _STALLED:
                 break
         return Solution(best, parts, mass)
 
@@ -217,8 +198,6 @@ class Cuts:
         """Return whether it is proven that no profile of the node is certified."""
         solved = self._solve(node, elastic=True)
         return solved is not None and dual_bound(self.problem, node, solved[0], objective=False) > 0.0
-
-    # ---- cuts
 
     def _add(self, node: Node, parts: Floats, mass: Floats) -> float:
         """Add tangents at a mass and the rows that fail most; return by which part the worst one fails."""
@@ -252,8 +231,6 @@ class Cuts:
         for i, x in zip(*np.nonzero(np.take_along_axis(fails, places, axis=1) > _BROKEN), strict=True):
             self.rows[int(i), int(places[i, x]), sign] = None
 
-    # ---- linear programs
-
     def _solve(self, node: Node, *, elastic: bool = False) -> tuple[Multipliers, Floats] | None:
         """Solve one linear program; return its multipliers and parts float64[R, V], None without a solution.
 
@@ -267,18 +244,15 @@ class Cuts:
         entries, size = self._row_entries(node, columns, bins, places, signs)
         right, cost = np.zeros(len(bins)), np.zeros(columns.n)
         if elastic:
-            entries.append(
-                (np.arange(len(bins)), np.full(len(bins), columns.n - 1), np.full(len(bins), -1.0))
-            )
+            row = np.arange(len(bins))
+            entries.append((row, np.full(len(row), columns.n - 1), np.full(len(row), -1.0)))
             cost[-1] = 1.0
         else:
             entries += self._tangent_entries(columns, len(bins))
             right = np.concatenate([right, np.log(self.points) - 1.0])
             cost[columns.first_rest :] = self.problem.share
-        upper = _sparse(entries, len(right), columns.n)
-        found = _minimum(
-            cost, upper, right, self._equalities(columns), n_bins, self._bounds(node, columns, elastic)
-        )
+        upper, bounds = _sparse(entries, len(right), columns.n), self._bounds(node, columns, elastic)
+        found = _minimum(cost, upper, right, self._equalities(columns), n_bins, bounds)
         if found is None:
             return None
         x, dual = found
@@ -329,21 +303,15 @@ class Cuts:
     def _equalities(self, columns: _Columns) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
         n_bins, n_scales, _ = self.problem.masses.shape
-        needed = columns.needed
-        records = self.problem.records[:, None, None]
-        mass = (self.problem.masses[:, :, needed] * records / self.scale[needed]).reshape(
-            n_bins * n_scales, -1
-        )
+        needed, n_types = columns.needed, n_bins * n_scales
+        mass = self.problem.masses[:, :, needed] * self.problem.records[:, None, None] / self.scale[needed]
+        mass = mass.reshape(n_types, -1)
         types, at = np.nonzero(mass > 1e-13)
         of_needed = np.arange(len(needed))
         entries = [
-            (
-                np.repeat(np.arange(n_bins), n_scales),
-                np.arange(n_bins * n_scales),
-                np.ones(n_bins * n_scales),
-            ),
+            (np.repeat(np.arange(n_bins), n_scales), np.arange(n_types), np.ones(n_types)),
             (n_bins + at, types, mass[types, at]),
-            (n_bins + of_needed, n_bins * n_scales + of_needed, np.full(len(needed), -1.0)),
+            (n_bins + of_needed, n_types + of_needed, np.full(len(needed), -1.0)),
         ]
         return _sparse(entries, n_bins + len(needed), columns.n)
 

@@ -32,10 +32,8 @@ def certificate(
     Parameters
     ----------
     profile : Profile
-    rows : int, optional
-        Rows that are drawn; as many as there are records by default.
-    seed : int or None
-        Of the draw; None for the operating system's randomness.
+    rows, seed : int, optional
+        Rows that are drawn, as many as there are records by default; None is the system's randomness.
     delta : float
         At which the rows are composed.
 

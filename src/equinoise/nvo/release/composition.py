@@ -37,13 +37,12 @@ _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi boun
 
 @dataclass(frozen=True)
 class Composition:
-    """Privacy of all draws together, for the record that they tell most about.
+    """Privacy of all draws together, for the record that they tell most about; see :func:`compose`.
 
     Attributes
     ----------
-    draws : int
-    delta : float
-        Probability left out of the promise.
+    draws, delta : int, float
+        Rows, and the probability left out of the promise.
     removal, addition : float
         Epsilon at delta, for the removal of a record and for the addition of one more like one that is there.
     median : float or None
@@ -51,10 +50,6 @@ class Composition:
         are too many types of records to look at all.
     method : {"privacy loss distribution", "Rényi divergence"}
         How the worst was found. Both are upper bounds; the first is nearly exact.
-
-    Examples
-    --------
-    See :func:`compose`.
     """
 
     draws: int
@@ -81,16 +76,10 @@ def compose(
 
     Parameters
     ----------
-    noise : Noise
-        Of any family.
-    counts : int64[K, V]
-        The profile.
-    evaluation : Evaluation
-        Of this profile.
-    draws : int
-        m, at least 1.
-    delta : float
-        In (0, 1).
+    noise, counts, evaluation : Noise, int64[K, V], Evaluation
+        Noise of any family, a profile, and its evaluation.
+    draws, delta : int, float
+        m, at least 1; in (0, 1).
 
     Returns
     -------
@@ -140,9 +129,7 @@ def compose(
         return _by_distribution(*losses(*kind), m, share, accountant)
 
     kinds = [(int(k), int(v)) for k, v in np.argwhere(counts)]
-    steps: list[Callable[..., float]] = (
-        [largest, renyi] if accountant is None else [largest, renyi, distribution]
-    )
+    steps: list[Callable[..., float]] = [largest, renyi, *([] if accountant is None else [distribution])]
     removal, addition = (_worst([(k, v, sign) for k, v in kinds], steps) for sign in epsilons)
     exact = accountant is not None and max(removal, addition) <= _FUTILE
     median = None
@@ -256,17 +243,11 @@ class Budget:
     ----------
     total : float
         What was asked for.
-    profile : Profile
-        The certified profile with the largest epsilon of a row that stays within it; where there is none, the
-        last one tried.
-    composition : Composition or None
-        Of this profile's rows; None where none was found.
+    profile, composition : Profile, Composition or None
+        The certified profile with the largest epsilon of a row that stays within it, and what its rows come
+        to; where there is none, the last one tried, and None.
     tried : tuple of (float, bool, float)
         Each epsilon of a row that was tried, whether its profile was certified, and its composed epsilon.
-
-    Examples
-    --------
-    See :func:`epsilon_for_total`.
     """
 
     total: float
@@ -284,12 +265,10 @@ def epsilon_for_total(
     ----------
     solve : callable
         From the epsilon of a row to a profile of that game.
-    total : float
-        Epsilon that all rows together may reach at `delta`, positive and finite.
+    total, delta : float
+        Epsilon that all rows together may reach at delta: positive and finite; in (0, 1).
     rows : int
         Rows that are drawn, m.
-    delta : float
-        In (0, 1).
 
     Returns
     -------
@@ -297,10 +276,9 @@ def epsilon_for_total(
 
     Notes
     -----
-    By bisection of ln(epsilon) from total/m, which always stays within the total, to the total. What
-    counts is the composition of the profile that was found, so the result is within the total even where the
-    composed epsilon does not grow steadily. A profile that is not certified means an epsilon that is too
-    small.
+    By bisection of ln(epsilon) from total/m, which always stays within the total, to the total. What counts
+    is the composition of the profile that was found, so the result is within the total even where the
+    composed epsilon does not grow steadily. A profile that is not certified means too small an epsilon.
 
     Examples
     --------
@@ -313,21 +291,17 @@ def epsilon_for_total(
     wanted = _checks.epsilon(total, "total", allow_infinite=False)
     m = _checks.integer("rows", rows, 1)
     low, high, attempt = wanted / m, wanted, wanted if m == 1 else math.sqrt(wanted * (wanted / m))
-    best: tuple[Profile, Composition] | None = None
+    best: tuple[Profile, Composition | None] | None = None
     tried = []
     while True:
         profile = solve(attempt)
         found = compose(profile.game.noise, profile.counts, profile.evaluation, m, delta)
         tried.append((attempt, profile.certified, found.epsilon))
-        if profile.certified and found.epsilon <= wanted:
-            best = profile, found
         if profile.certified and found.epsilon > wanted:
             high = attempt
         else:
-            low = attempt
+            low, best = attempt, (profile, found) if profile.certified else best
         if high <= low * _CLOSE:
-            break
+            kept, composed = best or (profile, None)
+            return Budget(wanted, kept, composed, tuple(tried))
         attempt = math.sqrt(low * high)
-    if best is None:
-        return Budget(wanted, profile, None, tuple(tried))
-    return Budget(wanted, *best, tuple(tried))

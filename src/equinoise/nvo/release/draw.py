@@ -30,8 +30,7 @@ def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncert
     ----------
     profile : Profile
     size : int
-        Rows, at least 1. Every row adds to what the release tells, see
-        :mod:`equinoise.nvo.release.composition`.
+        Rows, at least 1. Every row adds to what the release tells, see :func:`compose`.
     seed : int or None
         None, the default, takes randomness from the operating system. With a seed the same rows come out
         again, and whoever knows or guesses the seed can undo the noise: that is not private.
@@ -71,21 +70,11 @@ def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncert
 
 
 def draw_bins(pmf: Floats, size: int, seed: int | None = None) -> Ints:
-    """Draw numbers of bins with probabilities pmf / sum(pmf), exactly.
+    """Draw numbers of bins, int64[size], with probabilities pmf / sum(pmf), exactly.
 
-    Parameters
-    ----------
-    pmf : float64[X]
-        Finite and not negative, not all zero.
-    size, seed
-        As for :func:`sample`; a smaller size gives the first of the rows where a seed is given.
+    pmf float64[X] is finite and not negative, not all zero; size and seed as for :func:`sample`, and where a
+    seed is given a smaller size gives the first of the rows.
 
-    Returns
-    -------
-    int64[size]
-
-    Notes
-    -----
     A uniform float64 knows nothing below 2^-53, where the noise of a record far away may lie, and would make
     outcomes impossible that two records should share. Here a row is a binary fraction of as many random bits
     as are needed to tell on which side of the boundaries it falls: the first 64 nearly always do.
@@ -120,16 +109,12 @@ def _seeded_words(seed: int) -> WordSource:
 
 def _invert(bounds: list[Fraction], drawn: Words, more: WordSource) -> Ints:
     """Return how many boundaries are at or below each place in [0, 1), int64[n]; a word is its first bits."""
-    cut = np.array([_floor(bound) for bound in bounds], dtype=np.uint64)
+    last = (1 << _WORD) - 1  # a boundary at 1 is never reached
+    cut = np.array([min(math.floor(bound * (last + 1)), last) for bound in bounds], dtype=np.uint64)
     bins = np.searchsorted(cut, drawn, side="left").astype(np.int64)
     for i in np.flatnonzero(np.searchsorted(cut, drawn, side="right") != bins):
         bins[i] = _settle(bounds, int(drawn[i]), more)
     return bins
-
-
-def _floor(bound: Fraction) -> int:
-    """Return the first bits of a boundary; one at 1 is never reached."""
-    return min(math.floor(bound * (1 << _WORD)), (1 << _WORD) - 1)
 
 
 def _settle(bounds: list[Fraction], word: int, more: WordSource) -> int:
