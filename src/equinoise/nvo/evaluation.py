@@ -59,8 +59,6 @@ class Evaluation:
 def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta: float = 0.0) -> Evaluation:
     """Evaluate counts int64[K, V] of a histogram int64[K] from scratch, for epsilon or for (epsilon, delta).
 
-    Notes
-    -----
     With ``S = sum of counts M`` bin x is released with probability S[x]/n. For a record of type (k, v)
     the others' mass is ``S - M``, and with ``r = M/(S - M)`` its epsilon is the largest
     ``|ln(1 + r[x]) + ln(1 - 1/n)|`` over x; for one more record ``|ln(1 + M/S) - ln(1 + 1/n)|``. Where

@@ -244,25 +244,18 @@ class NoiseGame(LimitedGame):
             "largest" gives every record the largest scale: where that satisfies everybody, so does every
             profile after it. "random" draws each scale, as in the paper, and may end where some are not
             satisfied. Or a profile to start from.
-        restarts : int
-            Runs with different orders and starts, of which the best payoff is kept.
-        max_rounds : int
-            Rounds after which a run gives up; its profile says ``converged=False``.
-        executor : concurrent.futures.Executor, optional
-            Where restarts run; threads of this process by default.
-        progress : bool
-            Show a bar on stderr where that is a terminal.
-
-        Returns
-        -------
-        Profile
-            From which no record alone gains more than 1e-12 by another scale.
+        restarts, max_rounds : int
+            Runs with different orders and starts, of which the best payoff is kept, and rounds after which
+            one gives up; its profile says ``converged=False``.
+        executor, progress : concurrent.futures.Executor, bool
+            Where restarts run, threads of this process by default, and whether to show a bar on stderr.
 
         Notes
         -----
-        The payoff is a potential, so the dynamics end. The order of turns is drawn once. Of more than 65,535
-        records those of one bin and scale take turns in groups, whose order is drawn for every round, and so
-        many move together that the first and the last would choose the same.
+        From the profile no record alone gains more than 1e-12 by another scale. The payoff is a potential,
+        so the dynamics end. The order of turns is drawn once. Of more than 65,535 records those of one bin
+        and scale take turns in groups, whose order is drawn for every round, and so many move together that
+        the first and the last would choose the same.
 
         References
         ----------

@@ -78,11 +78,10 @@ class GaussianGame(Game):
 
     Parameters
     ----------
-    histogram : Histogram
-    epsilon : float
-        What every record asks for: positive and finite.
+    histogram, epsilon : Histogram, float
+        Records, and what each asks for: positive and finite.
     delta : float
-        Positive and below 1/n, where it would mean nothing. Above a tenth of 1/n there is a warning.
+        Positive and below 1/n, where it would mean nothing: ValueError. Above a tenth of that it warns.
     scales : "default" or float64[V]
         Standard deviations, normalised; by default those of the Laplace game's default scales.
 

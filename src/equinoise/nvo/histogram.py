@@ -18,8 +18,30 @@ _SNAP = 1e-9  # of a bin: ten times 0.1 falls where 1 does
 _LARGEST_INTEGER = 2.0**62
 
 
+class Binned:
+    """What counts over bins, `counts` int64[K], and the bin of each record, `bin_of` int64[n], say."""
+
+    counts: Ints
+    bin_of: Ints
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.bin_of)
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins, K; of pairs these are the cells of their grid, K1 K2."""
+        return len(self.counts)
+
+    @cached_property
+    def pmf(self) -> Floats:
+        """Share of the records in each bin, float64[K]."""
+        return _sealed(self.counts / self.n)
+
+
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class Histogram(Binned):
     """Counts of n values over K equal bins; made by :meth:`from_values`.
 
     The bins divide a range wider than the values, so that most of the noise stays inside. Places are
@@ -27,18 +49,13 @@ class Histogram:
 
     Attributes
     ----------
-    counts : int64[K]
-        Values in each bin, n in all.
-    bin_of : int64[n]
-        Bin of each value, in the order they were given.
-    midpoints : float64[K]
-        Normalised.
-    sensitivity : float
-        How far apart two values can be, normalised: (high - low) over the length of the range.
-    range : (float, float)
-        Where bin 0 starts and bin K - 1 stops, in the data's units.
-    bounds : (float, float)
-        Smallest and largest value that could occur, (low, high), in the data's units.
+    counts, bin_of : int64[K], int64[n]
+        Values in each bin, n in all, and the bin of each value, in the order they were given.
+    midpoints, sensitivity : float64[K], float
+        Normalised; how far apart two values can be, (high - low) over the length of the range, too.
+    range, bounds : (float, float)
+        Where bin 0 starts and bin K - 1 stops, and the smallest and largest value that could occur, (low,
+        high), in the data's units.
     bounds_given : bool
         Whether the bounds came from the user; the data's own tell something about two records.
     integers : bool
@@ -68,21 +85,6 @@ class Histogram:
         """The histogram itself: there is one column."""
         return (self,)
 
-    @property
-    def n(self) -> int:
-        """Number of values."""
-        return len(self.bin_of)
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins, K."""
-        return len(self.counts)
-
-    @cached_property
-    def pmf(self) -> Floats:
-        """Share of the values in each bin, float64[K]."""
-        return _sealed(self.counts / self.n)
-
     @classmethod
     def from_values(
         cls,
@@ -98,7 +100,8 @@ class Histogram:
         Parameters
         ----------
         values : array_like, shape (n,)
-            At least two numbers, none missing, not all equal unless `bounds` are given.
+            At least two numbers, none missing, not all equal unless `bounds` are given; any others raise
+            ValueError, and what is no number TypeError.
         n_bins : int
             K, from 2 to a million.
         percentile : float
@@ -215,7 +218,6 @@ def _first(wrong: Any) -> int:
 
 
 def _limits(given: Array) -> tuple[float, float]:
-    """Return least and largest value as floats."""
     low, high = float(given.min()), float(given.max())
     if low == high:
         raise ValueError(f"values must differ where bounds are not given, got {low!r} only")

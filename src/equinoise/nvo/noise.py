@@ -63,13 +63,7 @@ class LaplaceNoise:
     """Laplace noise on equal bins; noise that would leave the range is not added.
 
     The mass M[k, v, x] is proportional to exp(-|x_k - x|/b_v) and adds up to one over x. It is
-    decay[v, |k - x|]/total[k, v].
-
-    Attributes
-    ----------
-    decay : float64[V, K]
-        By distance in bins.
-    total : float64[K, V]
+    decay[v, |k - x|]/total[k, v], from decay float64[V, K] by distance in bins, and total float64[K, V].
 
     References
     ----------

@@ -14,7 +14,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
-from equinoise.nvo.histogram import Histogram
+from equinoise.nvo.histogram import Binned, Histogram
 from equinoise.nvo.noise import MULTIPLES, LaplaceNoise, positive
 from equinoise.nvo.profile import Profile
 
@@ -72,17 +72,16 @@ class ProductNoise:
 
 
 @dataclass(frozen=True, eq=False)
-class PairHistogram:
+class PairHistogram(Binned):
     """Counts of n records over the cells of a grid; made by :meth:`from_values`.
 
     Attributes
     ----------
     first, second : Histogram
         Of each column, with K1 and K2 bins.
-    counts : int64[K1 K2]
-        Records in each cell; cell k1 K2 + k2 is bin k1 of the first column and k2 of the second.
-    bin_of : int64[n]
-        Cell of each record, in the order they were given.
+    counts, bin_of : int64[K1 K2], int64[n]
+        Records in each cell, and the cell of each record, in the order they were given. Cell k1 K2 + k2 is
+        bin k1 of the first column and k2 of the second.
 
     Examples
     --------
@@ -107,28 +106,21 @@ class PairHistogram:
         percentile: float = 0.9,
         range_epsilon: float = 1.0,
     ) -> PairHistogram:
-        """Count pairs of values over cells.
+        """Count pairs of values over cells, a record the values at one index.
 
         Parameters
         ----------
         first, second : array_like, shape (n,)
-            The two columns, a record the values at one index.
-        n_bins : int or (int, int)
-            Bins of each column.
-        bounds : pair of (float, float) or None
-            Of each column, as :meth:`Histogram.from_values` takes them.
+            The two columns, of one length, else ValueError is raised.
+        n_bins, bounds : int or (int, int), pair of (float, float) or None
+            Bins and bounds of each column.
         percentile, range_epsilon
-            As for :meth:`Histogram.from_values`.
-
-        Returns
-        -------
-        PairHistogram
+            As all others for :meth:`Histogram.from_values`.
         """
         bins = n_bins if isinstance(n_bins, tuple) else (n_bins, n_bins)
+        how: dict[str, Any] = {"percentile": percentile, "range_epsilon": range_epsilon}
         x, y = (
-            Histogram.from_values(
-                values, k, bounds=limits, percentile=percentile, range_epsilon=range_epsilon
-            )
+            Histogram.from_values(values, k, bounds=limits, **how)
             for values, k, limits in zip((first, second), bins, bounds, strict=True)
         )
         if x.n != y.n:
@@ -142,21 +134,6 @@ class PairHistogram:
     def columns(self) -> tuple[Histogram, ...]:
         """The histogram of each column."""
         return self.first, self.second
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.first.n
-
-    @property
-    def n_bins(self) -> int:
-        """Number of cells, K1 K2."""
-        return len(self.counts)
-
-    @property
-    def pmf(self) -> Floats:
-        """Share of the records in each cell, float64[K1 K2]."""
-        return np.asarray(self.counts / self.n)
 
     @property
     def midpoints(self) -> Floats:
@@ -181,9 +158,8 @@ class PairGame(LimitedGame):
 
     Parameters
     ----------
-    histogram : PairHistogram
-    epsilon : float
-        What every record asks for, for both values together: positive and finite.
+    histogram, epsilon : PairHistogram, float
+        Records, and what each asks for, for both values together: positive and finite.
     multiples : "default", "paper" or float64[V]
         Scales, in sensitivity/epsilon of each column.
 
@@ -191,10 +167,8 @@ class PairGame(LimitedGame):
     --------
     >>> heights, weights = [160, 171, 172, 172, 175, 176, 180, 183], [61, 68, 70, 71, 69, 75, 84, 90]
     >>> histogram = PairHistogram.from_values(heights, weights, 11, bounds=((140, 220), (40, 120)))
-    >>> profile = PairGame(histogram, epsilon=1.0).solve()
-    >>> profile.certified
+    >>> PairGame(histogram, epsilon=1.0).solve().certified
     True
-    >>> height, weight = profile.sample(3, seed=1)
     """
 
     histogram: PairHistogram

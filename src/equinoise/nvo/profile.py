@@ -132,10 +132,7 @@ class Profile:
 
     @cached_property
     def scale_of(self) -> Floats:
-        """Noise scale of each record, float64[n] in input order, as the game's scales are given.
-
-        Among the records of a bin, which are alike, the first take the bin's first scale.
-        """
+        """Noise scale of each record, float64[n] in input order; the first of a bin take its first scale."""
         bin_of = self.game.histogram.bin_of
         result, each = np.empty(len(bin_of)), np.tile(self.game.scales, len(self.counts))
         result[np.argsort(bin_of, kind="stable")] = np.repeat(each, self.counts.reshape(-1))
@@ -143,10 +140,7 @@ class Profile:
         return result
 
     def to_frame(self) -> DataFrame:
-        """Return one row per bin: bin, midpoint (the data's units), histogram, released, mean_scale.
-
-        With two columns there are first and second instead of midpoint.
-        """
+        """Return one row per bin: midpoint (of pairs first, second), histogram, released and mean_scale."""
         import pandas as pd
 
         bins = np.arange(len(self.counts))

@@ -140,15 +140,6 @@ class Solution(NamedTuple):
     mass: Floats | None = None
 
 
-class _Columns(NamedTuple):
-    """Columns of a linear program: parts [R V], then masses of the places needed, then what is left."""
-
-    needed: Ints
-    of_place: Ints
-    first_rest: int
-    n: int
-
-
 class Cuts:
     """Rows and tangents that some node needed; they serve all nodes.
 
@@ -238,21 +229,41 @@ class Cuts:
         occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
         by how much all rows are allowed to fail: its multipliers say why they fail.
         """
-        n_bins, n_scales, _ = self.problem.masses.shape
+        problem = self.problem
+        n_bins, n_scales, n_places = problem.masses.shape
         bins, places, signs = (np.array(part) for part in zip(*self.rows, strict=True))
-        columns = self._columns(places, 1 if elastic else n_bins)
-        entries, size = self._row_entries(node, columns, bins, places, signs)
-        right, cost = np.zeros(len(bins)), np.zeros(columns.n)
+        needed = np.union1d(problem.occupied, places)
+        first_rest = n_bins * n_scales + len(needed)
+        n_columns = first_rest + (1 if elastic else n_bins)
+        of_place = np.full(n_places, -1)
+        of_place[needed] = np.arange(n_bins * n_scales, first_rest)
+        # rows, each divided by its size
+        left = left_sides(problem, node, bins, places, signs)
+        right = np.where(signs > 0.0, problem.high, problem.low) * self.scale[places]
+        size = np.maximum(left.max(axis=1), right)
+        row, types = np.arange(len(bins)), bins[:, None] * n_scales + np.arange(n_scales)
+        entries = [
+            (np.repeat(row, n_scales), types.ravel(), (left * (signs / size)[:, None]).ravel()),
+            (row, of_place[places], -signs * right / size),
+        ]
+        sides, cost = np.zeros(len(bins)), np.zeros(n_columns)
         if elastic:
-            row = np.arange(len(bins))
-            entries.append((row, np.full(len(row), columns.n - 1), np.full(len(row), -1.0)))
+            entries.append((row, np.full(len(row), n_columns - 1), np.full(len(row), -1.0)))
             cost[-1] = 1.0
-        else:
-            entries += self._tangent_entries(columns, len(bins))
-            right = np.concatenate([right, np.log(self.points) - 1.0])
-            cost[columns.first_rest :] = self.problem.share
-        upper, bounds = _sparse(entries, len(right), columns.n), self._bounds(node, columns, elastic)
-        found = _minimum(cost, upper, right, self._equalities(columns), n_bins, bounds)
+        else:  # tangents, -t - mass/point <= ln(point) - 1
+            row, own = len(bins) + np.arange(len(self.bins)), problem.occupied[self.bins]
+            entries.append((row, first_rest + self.bins, np.full(len(row), -1.0)))
+            entries.append((row, of_place[own], -self.scale[own] / self.points))
+            sides = np.concatenate([sides, np.log(self.points) - 1.0])
+            cost[first_rest:] = problem.share
+        upper = _sparse(entries, len(sides), n_columns)
+        # forced types have a record, forbidden ones none
+        low, high = np.zeros(n_columns), np.full(n_columns, np.inf)
+        low[first_rest:] = 0.0 if elastic else -np.inf
+        low[: node.forced.size] = (node.forced / problem.records[:, None]).ravel()
+        high[: node.allowed.size] = node.allowed.ravel()
+        bounds = np.column_stack([low, high])
+        found = _minimum(cost, upper, sides, self._equalities(needed, n_columns), n_bins, bounds)
         if found is None:
             return None
         x, dual = found
@@ -267,61 +278,19 @@ class Cuts:
         share = self.problem.share
         return np.asarray(np.bincount(self.bins, dual / self.points, len(share)) / share)
 
-    def _columns(self, places: Ints, n_rest: int) -> _Columns:
-        needed = np.union1d(self.problem.occupied, places)
-        n_bins, n_scales, n_places = self.problem.masses.shape
-        of_place = np.full(n_places, -1)
-        of_place[needed] = n_bins * n_scales + np.arange(len(needed))
-        first_rest = n_bins * n_scales + len(needed)
-        return _Columns(needed, of_place, first_rest, first_rest + n_rest)
-
-    def _row_entries(
-        self, node: Node, columns: _Columns, bins: Ints, places: Ints, signs: Floats
-    ) -> tuple[list[Any], Floats]:
-        """Return the entries of the rows, each divided by its size, and the sizes float64[m]."""
-        n_scales = self.problem.masses.shape[1]
-        left = left_sides(self.problem, node, bins, places, signs)
-        right = np.where(signs > 0.0, self.problem.high, self.problem.low) * self.scale[places]
-        size = np.maximum(left.max(axis=1), right)
-        row = np.arange(len(bins))
-        types = bins[:, None] * n_scales + np.arange(n_scales)
-        entries = [
-            (np.repeat(row, n_scales), types.ravel(), (left * (signs / size)[:, None]).ravel()),
-            (row, columns.of_place[places], -signs * right / size),
-        ]
-        return entries, size
-
-    def _tangent_entries(self, columns: _Columns, first: int) -> list[Any]:
-        """Return the entries of ``-t - mass/point <= ln(point) - 1``, from row `first` on."""
-        row = first + np.arange(len(self.bins))
-        own = self.problem.occupied[self.bins]
-        return [
-            (row, columns.first_rest + self.bins, np.full(len(row), -1.0)),
-            (row, columns.of_place[own], -self.scale[own] / self.points),
-        ]
-
-    def _equalities(self, columns: _Columns) -> Any:
+    def _equalities(self, needed: Ints, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
         n_bins, n_scales, _ = self.problem.masses.shape
-        needed, n_types = columns.needed, n_bins * n_scales
+        n_types, of_needed = n_bins * n_scales, np.arange(len(needed))
         mass = self.problem.masses[:, :, needed] * self.problem.records[:, None, None] / self.scale[needed]
         mass = mass.reshape(n_types, -1)
         types, at = np.nonzero(mass > 1e-13)
-        of_needed = np.arange(len(needed))
         entries = [
             (np.repeat(np.arange(n_bins), n_scales), np.arange(n_types), np.ones(n_types)),
             (n_bins + at, types, mass[types, at]),
             (n_bins + of_needed, n_types + of_needed, np.full(len(needed), -1.0)),
         ]
-        return _sparse(entries, n_bins + len(needed), columns.n)
-
-    def _bounds(self, node: Node, columns: _Columns, elastic: bool) -> Floats:
-        """Return lower and upper bounds float64[n, 2]: forced types have a record, forbidden ones none."""
-        low, high = np.zeros(columns.n), np.full(columns.n, np.inf)
-        low[columns.first_rest :] = 0.0 if elastic else -np.inf
-        low[: node.forced.size] = (node.forced / self.problem.records[:, None]).ravel()
-        high[: node.allowed.size] = node.allowed.ravel()
-        return np.column_stack([low, high])
+        return _sparse(entries, n_bins + len(needed), n_columns)
 
 
 def _sparse(entries: list[Any], n_rows: int, n_columns: int) -> Any:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
-import platform
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import equinoise
 from equinoise import _checks, _results
 from equinoise.nvo.release.composition import DELTA, Composition, compose
 
@@ -58,6 +55,8 @@ def certificate(
     if seed is not None:
         seed = _checks.integer("seed", seed, 0)
     total = compose(profile.game.noise, profile.counts, profile.evaluation, drawn, delta)
+    realised = {"removal": profile.realised_epsilon, "addition": profile.realised_epsilon_addition}
+    composed = ("delta", "removal", "addition", "epsilon", "median", "method")
     facts = {
         "certified": profile.certified,
         "promise": promise(profile),
@@ -68,31 +67,15 @@ def certificate(
         "scales": len(profile.game.scales),
         "epsilon": profile.game.epsilon,
         "satisfied": profile.n_satisfied,
-        "realised_epsilon": {
-            "removal": profile.realised_epsilon,
-            "addition": profile.realised_epsilon_addition,
-        },
-        "composed": {
-            "rows": total.draws,
-            "delta": total.delta,
-            "removal": total.removal,
-            "addition": total.addition,
-            "epsilon": total.epsilon,
-            "median": total.median,
-            "method": total.method,
-        },
+        "realised_epsilon": realised,
+        "composed": {"rows": total.draws} | {name: getattr(total, name) for name in composed},
         "bounds": _of_columns(histogram, _bounds_of),
         "range": _of_columns(histogram, lambda column: list(column.range)),
         "rows": drawn,
         "seed": SYSTEM if seed is None else seed,
         "sampling": SYSTEM if seed is None else NOT_PRIVATE,
         "method": profile.method,
-        "versions": {
-            "equinoise": equinoise.__version__,
-            "numpy": np.__version__,
-            "numba": importlib.metadata.version("numba"),
-            "python": platform.python_version(),
-        },
+        "versions": _results.versions(),
     }
     plain: dict[str, Any] = _results.plain(facts)
     return plain

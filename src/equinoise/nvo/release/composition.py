@@ -70,9 +70,8 @@ def compose(
 ) -> Composition:
     """Bound epsilon of several independent draws of a profile.
 
-    Bounds become better at a price: first from the largest loss of a draw alone, then by Rényi divergences,
-    then by the loss distribution. Always the type with the largest bound takes the next step, and when it
-    has no further step, no other can be worse.
+    Bounds become better at a price: from the largest loss of a draw alone, by Rényi divergences, by the loss
+    distribution. The type with the largest bound takes the next step, until it has none: no other is worse.
 
     Parameters
     ----------
@@ -119,22 +118,17 @@ def compose(
         mass = noise.rows(np.array([k]))[0, v]
         return _losses(mass, evaluation.pmf, n, sign, float(epsilons[sign][k, v]))
 
-    def largest(k: int, v: int, sign: int) -> float:
-        return _by_largest(float(epsilons[sign][k, v]), m, share)
-
-    def renyi(*kind: int) -> float:
-        return _by_renyi(*losses(*kind), m, share)
-
-    def distribution(*kind: int) -> float:
-        return _by_distribution(*losses(*kind), m, share, accountant)
-
+    steps: list[Callable[..., float]] = [
+        lambda k, v, sign: _by_largest(float(epsilons[sign][k, v]), m, share),
+        lambda *kind: _by_renyi(*losses(*kind), m, share),
+        lambda *kind: _by_distribution(*losses(*kind), m, share, accountant),
+    ][: 2 if accountant is None else 3]
     kinds = [(int(k), int(v)) for k, v in np.argwhere(counts)]
-    steps: list[Callable[..., float]] = [largest, renyi, *([] if accountant is None else [distribution])]
     removal, addition = (_worst([(k, v, sign) for k, v in kinds], steps) for sign in epsilons)
     exact = accountant is not None and max(removal, addition) <= _FUTILE
     median = None
     if len(kinds) * len(evaluation.pmf) <= _MOST_MASSES:
-        bounds = np.array([min(largest(k, v, -1), renyi(k, v, -1)) for k, v in kinds])
+        bounds = np.array([min(step(k, v, -1) for step in steps[:2]) for k, v in kinds])
         order = np.argsort(bounds)
         so_far = np.cumsum(counts[counts > 0][order])
         median = float(bounds[order[int(np.searchsorted(2 * so_far, n))]])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equinoise import _checks
+from equinoise._random import RELEASE, stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Words
 
 if TYPE_CHECKING:
@@ -28,25 +29,20 @@ def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncert
 
     Parameters
     ----------
-    profile : Profile
-    size : int
-        Rows, at least 1. Every row adds to what the release tells, see :func:`compose`.
+    profile, size : Profile, int
+        Rows, at least 1, of which every one adds to what the release tells, see :func:`compose`.
     seed : int or None
         None, the default, takes randomness from the operating system. With a seed the same rows come out
         again, and whoever knows or guesses the seed can undo the noise: that is not private.
     allow_uncertified : bool
-        Draw even where some record is not satisfied.
+        Draw even where some record is not satisfied, which otherwise raises ValueError.
 
     Returns
     -------
     float64[size] or int64[size]
-        Midpoints of bins in the data's units; integers where the values were integers. Of pairs, one array
-        for each column.
-
-    Notes
-    -----
-    Bin x has probability S[x]/n. No noise is added to a midpoint: with several scales, continuous noise would
-    give the record with the largest scale away in the tails.
+        Midpoints of bins in the data's units, bin x with probability S[x]/n; integers where the values were
+        integers. Of pairs, one array for each column. No noise is added to a midpoint: with several scales,
+        continuous noise would give the record with the largest scale away in the tails.
 
     References
     ----------
@@ -58,9 +54,8 @@ def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncert
     >>> from equinoise.nvo import Histogram, NoiseGame
     >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
     >>> profile = NoiseGame(histogram, epsilon=1).best_response()
-    >>> rows = sample(profile, 5)
-    >>> rows.dtype, len(rows)
-    (dtype('int64'), 5)
+    >>> sample(profile, 5).dtype
+    dtype('int64')
     """
     rows = _checks.integer("size", size, 1, MAX_ROWS)
     if not _checks.flag("allow_uncertified", allow_uncertified) and not profile.certified:
@@ -101,8 +96,6 @@ def _system_words(size: int) -> Words:
 
 def _seeded_words(seed: int) -> WordSource:
     """Return a source of words: the block at (draw, 0, 0, RELEASE) of the seed's key."""
-    from equinoise._random import RELEASE, stream_key
-
     generator = np.random.Philox(counter=[0, 0, 0, int(RELEASE)], key=stream_key(seed))
     return lambda size: np.asarray(generator.random_raw(size), dtype=np.uint64)
 

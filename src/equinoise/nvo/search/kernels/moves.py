@@ -208,28 +208,24 @@ def accept(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: 
     if stale > 0:
         refresh(game, state)
         return
-    _leave(game, state, f)
-    _leave(game, state, g)
-    _join(game, state, t)
-    _join(game, state, u)
+    _list(game, state, f)
+    _list(game, state, g)
+    _list(game, state, t)
+    _list(game, state, u)
 
 
 @njit
-def _leave(game: Game, state: State, t: int) -> None:
-    """Take a type without records off the list of used ones."""
-    if state.counts[t] == 0 and state.place[t] >= 0:
+def _list(game: Game, state: State, t: int) -> None:
+    """Put a type with records on the list of used ones, or take one without records off it."""
+    place = state.place[t]
+    if state.counts[t] == 0 and place >= 0:
         last = state.used[state.numbers[0] - 1]
-        state.used[state.place[t]] = last
-        state.place[last] = state.place[t]
+        state.used[place] = last
+        state.place[last] = place
         state.place[t] = -1
         state.numbers[0] -= 1
         _rank_again(game, state, t)
-
-
-@njit
-def _join(game: Game, state: State, t: int) -> None:
-    """Put a type with records on the list of used ones."""
-    if state.counts[t] > 0 and state.place[t] < 0:
+    if state.counts[t] > 0 and place < 0:
         state.used[state.numbers[0]] = t
         state.place[t] = state.numbers[0]
         state.numbers[0] += 1
