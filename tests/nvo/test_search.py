@@ -14,7 +14,7 @@ from tests import naive_profiles as naive, real_columns
 
 from equinoise._random import stream_key
 from equinoise.nvo import kernels as evaluation
-from equinoise.nvo.bound.lower import lower_bound
+from equinoise.nvo.bound import lower_bound
 from equinoise.nvo.search import Found, anneal, arrays, exhaustive, genetic
 from equinoise.nvo.search.dynamics import Table, ratio_limits
 from equinoise.nvo.search.kernels import enumeration as kernels, moves

@@ -168,20 +168,11 @@ def _numbers(file: Path, names: list[str], at: int, mark: str, decimal: str) -> 
     """Return the numbers that are there, and which rows have none, bool[rows]."""
     import pandas as pd
 
-    options: dict[str, Any] = {
-        "sep": mark,
-        "decimal": decimal,
-        "encoding": "utf-8-sig",
-        "header": None,
-        "skiprows": 1,
-        "names": range(len(names)),
-        "index_col": False,
-        "dtype": {i: str for i in range(len(names)) if i != at},
-        "dtype_backend": "numpy_nullable",
-        "skip_blank_lines": len(names) > 1,  # in a single column an empty line is a missing value
-        "low_memory": False,
-        "chunksize": _CHUNK,
-    }
+    others = {i: str for i in range(len(names)) if i != at}
+    options: dict[str, Any] = {"decimal": decimal, "skiprows": 1, "names": range(len(names))}
+    options |= {"dtype": others, "dtype_backend": "numpy_nullable", "index_col": False, "low_memory": False}
+    options |= {"sep": mark, "encoding": "utf-8-sig", "header": None, "chunksize": _CHUNK}
+    options["skip_blank_lines"] = len(names) > 1  # in a single column an empty line is a missing value
     parts, gaps = [], [np.empty(0, dtype=np.bool_)]
     nothing_below = contextlib.suppress(pd.errors.EmptyDataError)
     with _explained(file, mark), nothing_below, pd.read_csv(file, **options) as chunks:
@@ -189,15 +180,10 @@ def _numbers(file: Path, names: list[str], at: int, mark: str, decimal: str) -> 
             numbers, missing = _chunk(chunk[at], names[at])
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
-    gap = _without_last_lines(np.concatenate(gaps), len(names))
+    gap = np.concatenate(gaps)
+    if len(names) == 1 and not gap.all():  # empty lines at the end of a single column are no rows
+        gap = gap[: gap.size - int(gap[::-1].argmin())]
     return (np.concatenate(parts) if parts else np.empty(0)), gap
-
-
-def _without_last_lines(missing: Flags, width: int) -> Flags:
-    """Leave out empty lines at the end of a file with a single column: they are no rows."""
-    if width > 1 or missing.all():
-        return missing
-    return missing[: missing.size - int(missing[::-1].argmin())]
 
 
 def _chunk(column: pd.Series[Any], name: str) -> tuple[Array, Flags]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, Floats, Ints
-from equinoise.nvo.evaluation import Evaluation, evaluate
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, sufficient_scale, uniform_scale
-from equinoise.nvo.profile import Profile
+from equinoise.nvo.profile import Evaluation, Profile, evaluate
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search import dynamics
 
@@ -159,7 +158,7 @@ class LimitedGame(Game):
         >>> 0.0 <= game.lower_bound(nodes=1) <= game.best_response().kl
         True
         """
-        from equinoise.nvo.bound.lower import lower_bound
+        from equinoise.nvo.bound import lower_bound
 
         return lower_bound(*self._searched, nodes=nodes, enough=enough)
 
@@ -287,7 +286,7 @@ class NoiseGame(LimitedGame):
         return max(profiles, key=lambda profile: profile.payoff)
 
     def laplace(self, rule: str = "paper") -> Profile:
-        """Return a profile in which all records use one scale: the Laplace mechanism.
+        """Return a profile, of a game with this scale only, in which all use one: the Laplace mechanism.
 
         Parameters
         ----------
@@ -295,11 +294,6 @@ class NoiseGame(LimitedGame):
             "paper" is sensitivity/epsilon, which takes no account of that one of n records is drawn;
             "amplified" (1 - 1/K)/ln(1 + n (e^epsilon - 1)), the smallest that is private for any n values in
             K bins; "smallest" the smallest that is private for these data, found by bisection.
-
-        Returns
-        -------
-        Profile
-            Of a game that has this scale only.
 
         References
         ----------

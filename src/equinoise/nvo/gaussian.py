@@ -15,11 +15,10 @@ import numpy as np
 from equinoise import _checks
 from equinoise._random import stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Iterator
-from equinoise.nvo.evaluation import deltas, sticks
 from equinoise.nvo.game import Game
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import MULTIPLES, positive
-from equinoise.nvo.profile import Profile
+from equinoise.nvo.profile import Profile, deltas, sticks
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search.dynamics import all_largest
 
@@ -107,16 +106,11 @@ class GaussianGame(Game):
         epsilon = self._begin(Histogram)
         delta = _checks.number("delta", self.delta, 0.0, 1.0, open_low=True)
         if delta >= 1.0 / self.n:
-            raise ValueError(
-                f"delta must be far below 1/n = {1 / self.n:.3g}, got {delta:g}: to hand out one whole "
-                "record is (0, 1/n)-private"
-            )
+            why = "to hand out one whole record is (0, 1/n)-private"
+            raise ValueError(f"delta must be far below 1/n = {1 / self.n:.3g}, got {delta:g}: {why}")
         if delta > _FAR_BELOW / self.n:
-            warnings.warn(
-                f"delta {delta:g} is not far below 1/n = {1 / self.n:.3g}: a record may be revealed outright "
-                "nearly as often as if one were handed out whole",
-                stacklevel=3,
-            )
+            why = "a record may be revealed outright nearly as often as if one were handed out whole"
+            warnings.warn(f"delta {delta:g} is not far below 1/n = {1 / self.n:.3g}: {why}", stacklevel=3)
         if isinstance(self.scales, str):
             _checks.choice("scales", self.scales, ("default",))
             unit = math.sqrt(2.0) * self.histogram.sensitivity / epsilon

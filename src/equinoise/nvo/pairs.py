@@ -183,10 +183,8 @@ class PairGame(LimitedGame):
             chosen = positive("multiples", self.multiples)
         cells, of = int((self.histogram.counts > 0).sum()), self.histogram.n_bins
         if cells * len(chosen) * of > _LARGEST:
-            raise ValueError(
-                f"histogram must be on a coarser grid, got {cells:,} cells with records of {of:,}: their "
-                "noise would take more than 1 GiB"
-            )
+            found = f"got {cells:,} cells with records of {of:,}: their noise would take more than 1 GiB"
+            raise ValueError(f"histogram must be on a coarser grid, {found}")
         self._keep("multiples", chosen)
         self._keep("scales", chosen)
 

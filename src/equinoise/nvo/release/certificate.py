@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +54,8 @@ def certificate(
     if seed is not None:
         seed = _checks.integer("seed", seed, 0)
     total = compose(profile.game.noise, profile.counts, profile.evaluation, drawn, delta)
+    bounds = [_bounds_of(column) for column in histogram.columns]
+    ranges = [list(column.range) for column in histogram.columns]
     realised = {"removal": profile.realised_epsilon, "addition": profile.realised_epsilon_addition}
     composed = ("delta", "removal", "addition", "epsilon", "median", "method")
     facts = {
@@ -69,8 +70,8 @@ def certificate(
         "satisfied": profile.n_satisfied,
         "realised_epsilon": realised,
         "composed": {"rows": total.draws} | {name: getattr(total, name) for name in composed},
-        "bounds": _of_columns(histogram, _bounds_of),
-        "range": _of_columns(histogram, lambda column: list(column.range)),
+        "bounds": bounds if len(bounds) > 1 else bounds[0],
+        "range": ranges if len(ranges) > 1 else ranges[0],
         "rows": drawn,
         "seed": SYSTEM if seed is None else seed,
         "sampling": SYSTEM if seed is None else NOT_PRIVATE,
@@ -79,12 +80,6 @@ def certificate(
     }
     plain: dict[str, Any] = _results.plain(facts)
     return plain
-
-
-def _of_columns(histogram: Any, what: Callable[[Histogram], Any]) -> Any:
-    """Return something of the column, or of each column in a list where there are several."""
-    found = [what(column) for column in histogram.columns]
-    return found[0] if len(found) == 1 else found
 
 
 def _bounds_of(column: Histogram) -> dict[str, Any]:

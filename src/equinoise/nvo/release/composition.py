@@ -16,8 +16,8 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Callable, Floats, Ints
-from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.noise import Noise
+from equinoise.nvo.profile import Evaluation
 
 if TYPE_CHECKING:
     from equinoise.nvo.profile import Profile
@@ -80,10 +80,6 @@ def compose(
     draws, delta : int, float
         m, at least 1; in (0, 1).
 
-    Returns
-    -------
-    Composition
-
     Notes
     -----
     For a record of type (k, v) a draw comes from P = S/n with it and from Q = (S - M)/(n - 1) without, and
@@ -91,8 +87,8 @@ def compose(
 
     References
     ----------
-    .. [1] Koskela, Jälkö, Honkela (2020), *Computing Tight Differential Privacy Guarantees Using FFT*,
-       AISTATS.
+    .. [1] Koskela, Jälkö, Honkela (2020), *Computing Tight Differential Privacy Guarantees Using
+       FFT*, AISTATS.
     .. [2] Doroshenko, Ghazi, Kamath, Kumar, Manurangsi (2022), *Connect the Dots: Tighter Discrete
        Approximations of Privacy Loss Distributions*, PoPETs, for the grid.
     .. [3] Bun, Steinke (2016), *Concentrated Differential Privacy: Simplifications, Extensions, and Lower
@@ -263,10 +259,6 @@ def epsilon_for_total(
         Epsilon that all rows together may reach at delta: positive and finite; in (0, 1).
     rows : int
         Rows that are drawn, m.
-
-    Returns
-    -------
-    Budget
 
     Notes
     -----

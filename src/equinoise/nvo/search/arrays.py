@@ -52,17 +52,13 @@ def anneal(
         Proposals: a microsecond each for a hundred bins. With epsilon below about 1/n each looks at all
         masses, and there are fewer, and less polish, where it would take minutes.
 
-    Returns
-    -------
-    Found
-        Certified if any profile on the way was, never worse than a certified start, and then no record alone,
-        nor all of a type, can lower the divergence. Else the one that satisfied most records.
-
     Notes
     -----
-    A proposal moves all, one or some of a type's records to another scale of their bin, and two in five do
-    that with two types at once. Steps never leave the certified profiles, and what they pay is the
-    divergence. If no uniform profile is certified, a first run lowers the excess over the limits.
+    What is found is certified if any profile on the way was, never worse than a certified start, and then no
+    record alone, nor all of a type, can lower the divergence; else it satisfied most records. A proposal
+    moves all, one or some of a type's records to another scale of their bin, and two in five do that with
+    two types at once. Steps never leave the certified profiles, and what they pay is the divergence. If no
+    uniform profile is certified, a first run lowers the excess over the limits.
 
     References
     ----------
@@ -212,15 +208,10 @@ def genetic(
     mutation : float
         Probability of a record to change to another option, in every child.
 
-    Returns
-    -------
-    Found
-        The best of the last generation; certified only if it happens to be.
-
     Notes
     -----
-    The payoff is the number of satisfied records + 1 - KL/ln K. Two cuts are drawn for every child, over
-    records in order of their bins.
+    What is found is the best of the last generation, certified only if it happens to be. The payoff is the
+    number of satisfied records + 1 - KL/ln K. Two cuts are drawn for every child, over records by bins.
 
     References
     ----------

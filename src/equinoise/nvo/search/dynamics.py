@@ -157,8 +157,6 @@ class Table:
         return state
 
 
-STARTS = ("largest", "random")
-
 _GROUPS = 2**15  # turns of a round, about: up to so many records all take turns alone
 _WORK = 2**21  # numbers looked at between two looks at the clock: some milliseconds
 
@@ -167,7 +165,8 @@ def checked_start(start: str | ArrayLike, bin_counts: Ints, scales: Floats) -> I
     """Return the profile int64[K, V] that a start stands for; None: a run draws it."""
     if not isinstance(start, str):
         return checked_counts("start", start, bin_counts, len(scales))
-    return None if _checks.choice("start", start, STARTS) == "random" else all_largest(bin_counts, scales)
+    drawn = _checks.choice("start", start, ("largest", "random")) == "random"
+    return None if drawn else all_largest(bin_counts, scales)
 
 
 def all_largest(bin_counts: Ints, scales: Floats) -> Ints:
@@ -236,10 +235,8 @@ def _run_one(
         response.draw_types(key, replicate, of.width, of.n_scales, bin_counts, state.types[_state.COUNT])
     response.begin(game, state)
     unit = max(1, game.of.n // _GROUPS)
-    turns, sizes = _groups(state.types[_state.COUNT], unit)
-    response.shuffle(key, replicate, 0, turns, sizes)
     for played in range(max_rounds):
-        if unit > 1 and played > 0:
+        if unit > 1 or played == 0:
             turns, sizes = _groups(state.types[_state.COUNT], unit)
             response.shuffle(key, replicate, played, turns, sizes)
         if _play_round(game, state, turns, sizes):
@@ -271,13 +268,11 @@ def make_game(decay: Floats, total: Floats, bin_counts: Ints, epsilon: float) ->
     """Return what the compiled functions need of a game: noise, histogram and limits."""
     n_scales, n_bins = decay.shape
     n = int(bin_counts.sum())
-    width, padded = _whole(n_scales, _state.LANES), _whole(n_bins, _state.PIECE)
+    width, padded = -(-n_scales // _state.LANES) * _state.LANES, -(-n_bins // _state.PIECE) * _state.PIECE
     both = np.concatenate([decay[:, :0:-1], decay], axis=1)
     along = np.append(both, np.zeros(_state.PIECE))
-    across = np.zeros((both.shape[1], width))
-    across[:, :n_scales] = both.T
-    weight = np.zeros((n_bins, width))
-    weight[:, :n_scales] = 1.0 / total
+    across, weight = np.zeros((both.shape[1], width)), np.zeros((n_bins, width))
+    across[:, :n_scales], weight[:, :n_scales] = both.T, 1.0 / total
     of = np.array([(n_bins, n_scales, width, padded, n, *_limits(n, epsilon))], dtype=_state.OF)
     occupied = np.flatnonzero(bin_counts)
     return _state.Game(along, across.reshape(-1), weight.reshape(-1), occupied, of.view(np.recarray)[0])
@@ -304,7 +299,3 @@ def make_state(game: _state.Game, bin_counts: Ints) -> _state.State:
     now.worst = math.inf
     length, tight = np.zeros(7, dtype=np.int64), np.full((2, _state.N_TIGHT), -1)
     return _state.State(bins, types, length, np.zeros((2, n_types)), tight, np.zeros(game.of.width), now)
-
-
-def _whole(n: int, piece: int) -> int:
-    return -(-n // piece) * piece
