@@ -4,7 +4,7 @@ With c records of bin k at scale v and S = sum of c M, every scale v that bin k 
 has ``low S[x] <= M[k, v, x] <= high S[x]`` at every x. Averaged over the records of a bin these are
 linear in c: ``sum_v c[k, v] M[k, v, x] / n_k <= high S[x]``, and ``>= low S[x]`` where low > 0. KL(q || S/n)
 is convex in c, so the least KL over real c >= 0 with sum_v c[k, v] = n_k is a bound for all certified
-profiles, and a bound that holds whatever a solver's tolerance was. A :class:`Node` asks for less.
+profiles, and a bound that holds whatever a solver's tolerance was. A node asks for less.
 """
 
 import heapq
@@ -16,6 +16,8 @@ import numpy as np
 from equinoise import _checks, replicates
 from equinoise._typing import Any, ArrayLike, Flags, Floats, Ints, NamedTuple
 from equinoise.nvo.search.dynamics import checked_game, ratio_limits
+
+__all__ = ["lower_bound"]
 
 _UNIT = 2.0**-53
 _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too
@@ -317,10 +319,8 @@ def lower_bound(
 
     Parameters
     ----------
-    kernel : float64[K, V, K] or float64[R, V, K]
-        The noise matrix M[k, v, x]; of all bins, or of the R bins that hold records.
-    bin_counts, epsilon : int64[K], float
-        The histogram, and what every record asks for.
+    kernel, bin_counts, epsilon
+        As for :func:`equinoise.nvo.search.anneal`.
     nodes : int
         Convex programs to solve at most, in branch and bound, each a tenth of a second for a hundred bins.
     enough : float
@@ -334,7 +334,7 @@ def lower_bound(
     and so it goes on at the node with the least one.
 
     No value of a solver enters the result. Its multipliers are put into the Lagrange dual, which is a bound
-    for any of them, and the most that rounding can have added is subtracted (:func:`dual_bound`). Limits are
+    for any of them, and the most that rounding can have added is subtracted (``dual_bound``). Limits are
     loosened by 1e-12, so profiles whose check was rounded in their favour are covered.
 
     Examples

@@ -71,10 +71,9 @@ def read_column(
     if missing.all():
         raise ValueError(f"column must hold numbers, got none in {names[at]!r}")
     if missing.any() and not drop:
-        raise ValueError(
-            f"column must have no missing value, got {int(missing.sum()):,} in the {missing.size:,} rows of "
-            f"{names[at]!r}, the first in row {int(missing.argmax()) + 1}; drop_missing=True leaves them out"
-        )
+        found = f"{int(missing.sum()):,} in the {missing.size:,} rows of {names[at]!r}"
+        found += f", the first in row {int(missing.argmax()) + 1}; drop_missing=True leaves them out"
+        raise ValueError(f"column must have no missing value, got {found}")
     return Column(names[at], numbers, np.flatnonzero(~missing) + 1, missing.size, mark)
 
 

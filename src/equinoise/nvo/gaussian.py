@@ -17,13 +17,12 @@ from equinoise._random import stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Iterator
 from equinoise.nvo.game import Game
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import MULTIPLES, positive
+from equinoise.nvo.noise import named
 from equinoise.nvo.profile import Profile, deltas, sticks
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search.dynamics import all_largest
 
 __all__ = ["GaussianGame", "GaussianNoise", "GaussianProfile", "deltas"]
-
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
 _SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
@@ -111,12 +110,8 @@ class GaussianGame(Game):
         if delta > _FAR_BELOW / self.n:
             why = "a record may be revealed outright nearly as often as if one were handed out whole"
             warnings.warn(f"delta {delta:g} is not far below 1/n = {1 / self.n:.3g}: {why}", stacklevel=3)
-        if isinstance(self.scales, str):
-            _checks.choice("scales", self.scales, ("default",))
-            unit = math.sqrt(2.0) * self.histogram.sensitivity / epsilon
-            self._keep("scales", np.array(MULTIPLES["default"]) * unit)
-        else:
-            self._keep("scales", positive("scales", self.scales))
+        unit = math.sqrt(2.0) * self.histogram.sensitivity / epsilon
+        self._keep("scales", named("scales", self.scales, unit, ("default",)))
 
     @cached_property
     def noise(self) -> GaussianNoise:

@@ -137,10 +137,8 @@ class Histogram(Binned):
         length = span * (1.0 + 2.0 * margin)
         edges = (low - span * margin, low - span * margin + length)
         if not all(map(math.isfinite, (length, *edges))):
-            raise ValueError(
-                f"range_epsilon must leave a finite range, got {range_epsilon!r} for values from {low!r} "
-                f"to {high!r}"
-            )
+            found = f"{range_epsilon!r} for values from {low!r} to {high!r}"
+            raise ValueError(f"range_epsilon must leave a finite range, got {found}")
         sensitivity = 1.0 / (1.0 + 2.0 * margin)
         bin_of, counts = _count(given, low, span, margin, sensitivity, k)
         integers = given.dtype.kind in "iu" and max(map(abs, edges)) <= _LARGEST_INTEGER
@@ -238,10 +236,8 @@ def _bounds(bounds: object, given: Array) -> tuple[float, float]:
     slack = _SNAP * (high - low) / MAX_BINS
     for where in (int(given.argmin()), int(given.argmax())):
         if not low - slack <= float(given[where]) <= high + slack:
-            raise ValueError(
-                f"bounds must not leave a value out, got {_checks.shown(bounds)} "
-                f"and the value {given[where]} at index {where}"
-            )
+            found = f"{_checks.shown(bounds)} and the value {given[where]} at index {where}"
+            raise ValueError(f"bounds must not leave a value out, got {found}")
     return low, high
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Floats, Ints
+from equinoise._typing import Floats, Ints, Sequence
 from equinoise.nvo import kernels
 from equinoise.nvo.search import dynamics
 
@@ -49,10 +49,9 @@ def masses(noise: Noise, bins: Ints) -> Floats:
     """Return the rows M of the given bins int64[B], float64[B, V, K], sealed; refused above 2 GiB."""
     size = len(bins) * noise.n_scales * noise.n_bins
     if size > _LARGEST:
-        raise ValueError(
-            f"n_bins must be small enough for noise of 2 GiB here, got {noise.n_bins} bins, {len(bins)} of "
-            f"them needed, and {noise.n_scales} scales, which take {8 * size / 2**30:.1f} GiB"
-        )
+        found = f"{noise.n_bins} bins, {len(bins)} of them needed, and {noise.n_scales} scales"
+        found += f", which take {8 * size / 2**30:.1f} GiB"
+        raise ValueError(f"n_bins must be small enough for noise of 2 GiB here, got {found}")
     rows = noise.rows(bins)
     rows.flags.writeable = False
     return rows
@@ -114,9 +113,7 @@ class LaplaceNoise:
         return abs(math.log(2.0 - 2.0 * share))
 
 
-# Sets of noise scales to choose from, in normalised units.
-
-PAPER = (3.0, 2.0, 1.0, 0.33, 0.2)
+PAPER = (3.0, 2.0, 1.0, 0.33, 0.2)  # sets of scales to choose from, normalised
 MULTIPLES = {"paper": PAPER, "default": (*PAPER, 0.001)}  # of sensitivity / epsilon
 NAMES = tuple(MULTIPLES)
 RULES = ("paper", "amplified", "smallest")
@@ -127,10 +124,7 @@ _SCALE_DIGITS = 1e-9
 
 
 def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
-    """Return (1 - 1/K)/ln(1 + n (e^eps - 1)): with no smaller scale every profile of any data is private.
-
-    It is exact: below it some data set of n values has a record that is not private when all use this one.
-    """
+    """Return (1 - 1/K)/ln(1 + n (e^eps - 1)): exactly what makes every profile of any data private."""
     # ln(1 + n (e^eps - 1)) = eps + ln(n - (n - 1) e^-eps), which neither overflows nor cancels
     return (1.0 - 1.0 / n_bins) / (epsilon + math.log1p((n - 1) * -math.expm1(-epsilon)))
 
@@ -143,12 +137,17 @@ def chosen_scales(scales: Any, sensitivity: float, epsilon: float, sufficient: f
     unit = sensitivity / epsilon
     if not (math.isfinite(unit * PAPER[0]) and unit * _SMALLEST_MULTIPLE > 0.0):
         raise ValueError(f"epsilon must leave noise of a scale that a float can hold, got {epsilon!r}")
-    if isinstance(scales, str):
-        return np.array(MULTIPLES[_checks.choice("scales", scales, NAMES)]) * unit
     if isinstance(scales, int | np.integer) and not isinstance(scales, bool):
         number = _checks.integer("scales", scales, 2, MAX_SCALES)
         return np.geomspace(max(PAPER[0] * unit, sufficient), _SMALLEST_MULTIPLE * unit, number)
-    return positive("scales", scales)
+    return named("scales", scales, unit)
+
+
+def named(name: str, scales: Any, unit: float = 1.0, names: Sequence[str] = NAMES) -> Floats:
+    """Return scales by the name of a set of multiples of a unit, or positive numbers as they are."""
+    if isinstance(scales, str):
+        return np.array(MULTIPLES[_checks.choice(name, scales, names)]) * unit
+    return positive(name, scales)
 
 
 def positive(name: str, scales: Any) -> Floats:

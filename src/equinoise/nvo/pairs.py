@@ -15,7 +15,7 @@ from equinoise import _checks
 from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Binned, Histogram
-from equinoise.nvo.noise import MULTIPLES, LaplaceNoise, positive
+from equinoise.nvo.noise import LaplaceNoise, named
 from equinoise.nvo.profile import Profile
 
 __all__ = ["PairGame", "PairHistogram", "PairProfile", "ProductNoise"]
@@ -161,7 +161,7 @@ class PairGame(LimitedGame):
     histogram, epsilon : PairHistogram, float
         Records, and what each asks for, for both values together: positive and finite.
     multiples : "default", "paper" or float64[V]
-        Scales, in sensitivity/epsilon of each column.
+        Scales, in sensitivity/epsilon of each column. A grid too fine for its noise raises ValueError.
 
     Examples
     --------
@@ -177,10 +177,7 @@ class PairGame(LimitedGame):
 
     def __post_init__(self) -> None:
         self._begin(PairHistogram)
-        if isinstance(self.multiples, str):
-            chosen = np.array(MULTIPLES[_checks.choice("multiples", self.multiples, MULTIPLES)])
-        else:
-            chosen = positive("multiples", self.multiples)
+        chosen = named("multiples", self.multiples)
         cells, of = int((self.histogram.counts > 0).sum()), self.histogram.n_bins
         if cells * len(chosen) * of > _LARGEST:
             found = f"got {cells:,} cells with records of {of:,}: their noise would take more than 1 GiB"

@@ -349,14 +349,14 @@ class Profile:
         return pictures.distributions(ax, *parts, values=values, unit=unit)
 
     def certificate(self) -> dict[str, Any]:
-        """Return what is and is not protected, for JSON; see :mod:`equinoise.nvo.release.certificate`."""
-        from equinoise.nvo.release.certificate import certificate
+        """Return what is and is not protected, for JSON; see :mod:`equinoise.nvo.release.rows`."""
+        from equinoise.nvo.release.rows import certificate
 
         return certificate(self)
 
     def sample(self, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
         """Draw rows, in the data's units, per column; see :func:`equinoise.nvo.release.sample`."""
-        from equinoise.nvo.release.draw import sample
+        from equinoise.nvo.release.rows import sample
 
         return sample(self, size, seed, allow_uncertified=allow_uncertified)
 

@@ -32,6 +32,7 @@ _MOST_DRAWS = 2 * 10**7  # beyond, sums of losses take too many places: Rényi d
 _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
+_CLOSE = 1.01  # a ratio of what is too large a row's epsilon to what is not at which its search ends
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
 
 
@@ -219,25 +220,13 @@ def _on_grid(loss: Floats, p: Floats, step: float) -> dict[int, float]:
     return {first + int(i): float(masses[i]) for i in np.flatnonzero(masses)}
 
 
-# From a total for all rows to the epsilon of one: the largest whose composition stays within the total.
-
-
-_CLOSE = 1.01  # a ratio of what is too much to what is not at which the search ends
-
-
 @dataclass(frozen=True, eq=False)
 class Budget:
     """What :func:`epsilon_for_total` found.
 
-    Attributes
-    ----------
-    total : float
-        What was asked for.
-    profile, composition : Profile, Composition or None
-        The certified profile with the largest epsilon of a row that stays within it, and what its rows come
-        to; where there is none, the last one tried, and None.
-    tried : tuple of (float, bool, float)
-        Each epsilon of a row that was tried, whether its profile was certified, and its composed epsilon.
+    `total` was asked for. The profile is the certified one with the largest epsilon of a row that is within
+    it, with its composition; where there is none, the last one tried, and None. `tried` holds each epsilon of
+    a row that was tried, whether its profile was certified, and its composed epsilon.
     """
 
     total: float

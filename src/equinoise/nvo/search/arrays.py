@@ -235,7 +235,7 @@ def genetic(
     for generation in range(generations + 1):
         replicates.tick()
         herd.step(generation, payoffs)
-    return table.found(herd.best())
+    return table.found(herd.counts_of(herd.options[0]))
 
 
 class _Herd:
@@ -250,10 +250,8 @@ class _Herd:
     def step(self, generation: int, payoffs: Floats) -> None:
         """Fill the payoffs of a generation, best first, and make its best the parents."""
         first = self.n_kept if generation else 0
-        game, n_scales = self.table.game, self.table.shape[1]
-        own = np.empty((len(self.options), len(self.counts)), dtype=np.int64)
-        for options, counts in zip(self.options, own, strict=True):
-            enumeration.count_options(self.starts, options, n_scales, counts)
+        game = self.table.game
+        own = np.stack([self.counts_of(options) for options in self.options])
         enumeration.breed(
             game, self.starts, self.key, generation, self.options, own, self.stay,
             first, payoffs, np.empty(game.n, dtype=np.int16), self.counts, self.table.work,
@@ -274,7 +272,8 @@ class _Herd:
             enumeration.cross_options(self.key, child, generation, self.options, n_scales, self.stay, options)
         return options
 
-    def best(self) -> Ints:
-        """Return the best parent's counts int64[T]."""
-        enumeration.count_options(self.starts, self.options[0], self.table.shape[1], self.counts)
-        return self.counts
+    def counts_of(self, options: NDArray[np.int16]) -> Ints:
+        """Return the counts int64[T] of a parent."""
+        counts = np.empty_like(self.counts)
+        enumeration.count_options(self.starts, options, self.table.shape[1], counts)
+        return counts

@@ -13,8 +13,6 @@ from equinoise._typing import Any, ArrayLike, Callable, Flags, Floats, Ints, Ite
 from equinoise.nvo.kernels import Game, evaluate
 from equinoise.nvo.search.kernels import response, response_state as _state
 
-# A game given as arrays: what it must be, which ratios its epsilon allows, and what a search returns.
-
 
 class Limits(NamedTuple):
     """A record is private iff ``low <= M[x] / S[x] <= high`` everywhere; odds are (1 - high) / high."""
@@ -55,10 +53,8 @@ def checked_game(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> tu
     occupied = np.flatnonzero(counts)
     masses: Floats = _checks.array("kernel", kernel, np.float64, (None, None, n_bins), low=0.0)
     if len(masses) not in (n_bins, len(occupied)):
-        raise ValueError(
-            f"kernel must have shape ({n_bins}, any, {n_bins}), or ({len(occupied)}, any, {n_bins}) of the "
-            f"bins with records, got {masses.shape}"
-        )
+        some = f"({len(occupied)}, any, {n_bins}) of the bins with records"
+        raise ValueError(f"kernel must have shape ({n_bins}, any, {n_bins}), or {some}, got {masses.shape}")
     if masses.shape[1] < 1:
         raise ValueError(f"kernel must have at least one scale, got shape {masses.shape}")
     n = sum(counts.tolist())

@@ -164,7 +164,6 @@ def shuffle(key: Words, replicate: int, nth: int, turns: Ints, sizes: Ints) -> N
 
 # Who is satisfied: see the module of the state.
 
-
 _MARGIN = 1e-9  # of S; its rounding stays far below
 _EXACT = 1e-12  # a record is called satisfied only where it is so by this much
 _NOTHING = 1e-305  # less than any mass
