@@ -127,7 +127,7 @@ def reason(made: Release) -> str:
 
 def _explain(made: Release, screen: Console) -> None:
     """Say which bins fail, and what would help."""
-    from equinoise.nvo.scales import sufficient_scale
+    from equinoise.nvo.noise import sufficient_scale
 
     game = made.profile.game
     failing = made.failing()
@@ -158,7 +158,7 @@ def _explain(made: Release, screen: Console) -> None:
 
 
 def _scale_names(_: typer.Context) -> Iterable[str]:
-    from equinoise.nvo.scales import NAMES
+    from equinoise.nvo.noise import NAMES
 
     return NAMES
 

@@ -16,11 +16,9 @@ from equinoise.experiments.nvo import source
 from equinoise.experiments.steps import SECTIONS
 from equinoise.nvo import Histogram, NoiseGame, Profile, registry
 from equinoise.nvo.columns import Column, read_column
-from equinoise.nvo.noise import LaplaceNoise
-from equinoise.nvo.release.certificate import certificate
+from equinoise.nvo.noise import RULES, LaplaceNoise, positive
 from equinoise.nvo.release.composition import epsilon_for_total
-from equinoise.nvo.release.draw import MAX_ROWS
-from equinoise.nvo.scales import RULES, positive
+from equinoise.nvo.release.rows import MAX_ROWS, certificate
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
 

@@ -17,7 +17,7 @@ from equinoise._typing import Any, ArrayLike, Callable, DataFrame, Flags, Floats
 from equinoise.experiments.nvo.source import built_in, given
 from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.nvo.pairs import PairGame, PairHistogram
-from equinoise.nvo.release.draw import draw_bins
+from equinoise.nvo.release.rows import draw_bins
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.figures import Curve, column, curves
 
