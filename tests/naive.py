@@ -214,7 +214,7 @@ def most_last(tree, cost):
 
 
 def last_together(tree, infoset=0):
-    """The sets of last actions of all deterministic environments: each lets an action end or go on one way."""
+    """The sets of last actions of all deterministic environments: an action ends or goes on one way."""
 
     def of_action(a):
         ways = [(a,)] if len(leaves_below(tree, a)) else []

@@ -137,7 +137,7 @@ def test_what_the_papers_proof_needs(seed, epsilon):
 
 @pytest.mark.parametrize(("rule", "mechanism"), WAYS)
 def test_exploration_splits(rule, mechanism):
-    """The exploration of an infoset is that of the action above, or gamma_0 (rho with symbols) at the root."""
+    """The exploration of an infoset is that of the action above, or gamma_0 at the root, with symbols rho."""
     tree = make_tree(1)
     ours = tune(tree, 10**4, 1.0, rule, mechanism)
     total = np.add.reduceat(ours.exploration, tree.action_ptr[:-1])
@@ -189,10 +189,10 @@ def test_more_privacy_costs_more(seed, epsilon, way):
     if naive.count_strategies(tree) > 1:
         horizon = 10**15
         loose, tight = tune(tree, horizon, epsilon * 2, *way), tune(tree, horizon, epsilon, *way)
-        assert loose.learning_rate > tight.learning_rate or way[1] == "hashing" and epsilon > 10
+        assert loose.learning_rate > tight.learning_rate or (way[1] == "hashing" and epsilon > 10)
         assert loose.learning_rate >= tight.learning_rate
         if tight.regret_bound < horizon:
-            assert loose.regret_bound < tight.regret_bound or way[1] == "hashing" and epsilon > 10
+            assert loose.regret_bound < tight.regret_bound or (way[1] == "hashing" and epsilon > 10)
             assert loose.regret_bound <= tight.regret_bound
             if way[0] == "paper":  # "sharp" keeps exploring without noise, which it need not
                 assert tune(tree, horizon, math.inf, *way).regret_bound < loose.regret_bound
