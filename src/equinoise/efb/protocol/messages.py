@@ -55,7 +55,10 @@ class Strategy:
         object.__setattr__(self, "infosets", seal(infosets.copy()))
         object.__setattr__(self, "actions", seal(actions.copy()))
         object.__setattr__(self, "symbols", symbols)
-        object.__setattr__(self, "key", seal(_checks.array("key", self.key, np.uint64, (2,)).copy()))
+        key = self.key
+        if isinstance(key, tuple):  # NumPy takes one word above 2^63 and one below for floats
+            key = np.array([_checks.integer("key", word, 0, 2**64 - 1) for word in key], dtype=np.uint64)
+        object.__setattr__(self, "key", seal(_checks.array("key", key, np.uint64, (2,)).copy()))
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes: 20 of header, 24 more with symbols, 16 an infoset."""
@@ -67,7 +70,7 @@ class Strategy:
     @classmethod
     def from_bytes(cls, data: bytes) -> Strategy:
         """Read what :meth:`to_bytes` wrote; ValueError for anything else."""
-        hashed = isinstance(data, bytes | bytearray) and bytes(data[:4]) == _HASHED
+        hashed = isinstance(data, bytes | bytearray | memoryview) and bytes(data)[:4] == _HASHED
         trial, n, body = _unpack(data, _HASHED if hashed else _STRATEGY, 16, _CODE.size if hashed else 0)
         symbols, *key = _CODE.unpack_from(body) if hashed else (0, 0, 0)
         numbers = np.frombuffer(body[_CODE.size * hashed :], dtype="<i8").astype(np.int64)
@@ -112,8 +115,8 @@ class Report:
     @classmethod
     def from_bytes(cls, data: bytes) -> Report:
         """Read what :meth:`to_bytes` wrote; ValueError for anything else."""
-        if isinstance(data, bytes | bytearray) and data[:1] == bytes([_SYMBOL]):
-            numbers = _numbers(bytes(data[1:]))
+        if isinstance(data, bytes | bytearray | memoryview) and bytes(data)[:1] == bytes([_SYMBOL]):
+            numbers = _numbers(bytes(data)[1:])
             if len(numbers) == 2:
                 report = cls(numbers[0], symbol=numbers[1])
                 if report.to_bytes() == data:
