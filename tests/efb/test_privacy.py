@@ -1,4 +1,4 @@
-"""Reports of noised losses are epsilon-locally private: the exact log-likelihood ratio, and what else could give data away."""
+"""Noised losses are epsilon-locally private: exact log-likelihood ratios, and what else could tell."""
 
 from __future__ import annotations
 
