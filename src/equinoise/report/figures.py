@@ -212,6 +212,7 @@ def line(
 _MOST_TICKS = 8
 _COLUMNS = {3: 16, 2: 32}  # columns of a legend, and how many characters its longest label may have then
 _WIDTH = 5.6  # inches, of a column of the report
+_FEW_LABELS = 10  # along the axis of such a column
 KINDS = ("measured", "bound", "published", "level")
 
 
@@ -288,10 +289,13 @@ def curves(
 
 
 def column(plot: Callable[[Axes], object], height: float = 4.0) -> Figure:
-    """Return a figure for a column of the report, on whose axes `plot` has drawn, with the legend below."""
+    """Return a figure for a column of the report, where `plot` has drawn: few labels, the legend below."""
     drawn = figure(_WIDTH, height)
     axes = drawn.subplots()
     plot(axes)
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    if len(labels) > _FEW_LABELS and axes.get_xscale() == "linear":
+        axes.set_xticks(axes.get_xticks()[::2], labels[::2])
     if axes.get_legend() is not None:
         legend_below(axes)
     return drawn
