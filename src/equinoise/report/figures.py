@@ -49,9 +49,9 @@ def figure(width: float = 7.0, height: float = 4.5) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def drawn(plot: Callable[[Axes], object], height: float = 4.5) -> Figure:
-    """Return a figure for a file, 7 inches wide, on whose axes `plot` has drawn."""
-    made = figure(height=height)
+def drawn(plot: Callable[[Axes], object], height: float = 4.5, width: float = 7.0) -> Figure:
+    """Return a figure for a file on whose axes `plot` has drawn."""
+    made = figure(width, height)
     plot(made.subplots())
     return made
 
@@ -95,8 +95,7 @@ def regret_curve(ax: Axes | None, series: Series) -> Axes:
     In place of bounds above the trivial regret, one line shows that: 1 per trial.
     """
     ax = _regret(ax, series, bounded=True)
-    finish(ax, "trials (users)", "cumulative regret (losses in [0, 1])", "0.85", below="line")
-    return ax
+    return finish(ax, "trials (users)", "cumulative regret (losses in [0, 1])", "0.85", below="line")
 
 
 def regret_means(ax: Axes | None, series: Series) -> Axes:
@@ -105,9 +104,7 @@ def regret_means(ax: Axes | None, series: Series) -> Axes:
     Shaded are normal 95% intervals of the means. Both axes are logarithmic; where a mean is not positive, the
     regret's is linear. Without `ax`, in a new figure.
     """
-    ax = _regret(ax, series)
-    finish(ax, "rounds", "cumulative pseudo-regret")
-    return ax
+    return finish(_regret(ax, series), "rounds", "cumulative pseudo-regret")
 
 
 def _regret(ax: Axes | None, series: Series, *, bounded: bool = False) -> Axes:
@@ -165,13 +162,14 @@ def bandit_bias(ax: Axes | None, series: Series, *, bound: Floats | None = None)
 
 def finish(
     ax: Axes, horizontal: str, vertical: str, grid: str = "0.9", *, below: bool | Literal["line"] = True
-) -> None:
-    """Name the axes, and put a light grid and a legend."""
+) -> Axes:
+    """Name the axes, and put a light grid and a legend; return the axes."""
     ax.set_xlabel(horizontal)
     ax.set_ylabel(vertical)
     ax.grid(True, which="major", color=grid, linewidth=0.6)
     ax.set_axisbelow(below)
     ax.legend(**LEGEND)
+    return ax
 
 
 def repeated(first: int = 0) -> Iterator[_Style]:
@@ -252,15 +250,14 @@ def curves(
 
 def column(plot: Callable[[Axes], object], height: float = 4.0) -> Figure:
     """Return a figure for a column of the report, where `plot` has drawn: few labels, the legend below."""
-    drawn = figure(_WIDTH, height)
-    axes = drawn.subplots()
-    plot(axes)
+    made = drawn(plot, height, _WIDTH)
+    axes = made.axes[0]
     labels = [label.get_text() for label in axes.get_xticklabels()]
     if len(labels) > _FEW_LABELS and axes.get_xscale() == "linear":
         axes.set_xticks(axes.get_xticks()[::2], labels[::2])
     if axes.get_legend() is not None:
         legend_below(axes)
-    return drawn
+    return made
 
 
 def legend_below(ax: Axes) -> None:

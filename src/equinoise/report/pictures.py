@@ -132,8 +132,7 @@ def p_value_histogram(ax: Axes | None, series: Series, *, level: float = 0.05) -
     ax.axvline(level, color="0.5", linewidth=1.0, linestyle=(0, (4, 2)))
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(bottom=0.0)
-    finish(ax, "p-value, where the null hypothesis is true", "density", "0.88")
-    return ax
+    return finish(ax, "p-value, where the null hypothesis is true", "density", "0.88")
 
 
 def distributions(
@@ -156,9 +155,8 @@ def distributions(
     ax.stairs(histogram, edges, fill=True, color="0.8", label=label)
     for style, (name, released) in zip(repeated(), series, strict=False):
         line(ax, x, released, style, name, even=True)
-    finish(ax, unit, "probability")
     ax.set_ylim(bottom=0.0)
-    return ax
+    return finish(ax, unit, "probability")
 
 
 def noise_shapes(ax: Axes | None, offsets: Floats, series: Series, *, unit: str = "bins") -> Axes:
@@ -166,10 +164,9 @@ def noise_shapes(ax: Axes | None, offsets: Floats, series: Series, *, unit: str 
     ax = new_axes(ax)
     for style, (name, mass) in zip(repeated(), series, strict=False):
         line(ax, offsets, mass, style, name, even=True)
-    finish(ax, f"noise ({unit})", "probability")
     ax.set_yscale("log")
     ax.set_ylim(1e-6, 2.0)
-    return ax
+    return finish(ax, f"noise ({unit})", "probability")
 
 
 def noise_scales(
@@ -195,5 +192,4 @@ def noise_scales(
     for style, (label, scale) in zip(repeated(1), lines, strict=False):
         ax.axhline(scale, linewidth=1.2, label=label, **style.stroke)
     ax.set_yscale("log")
-    finish(ax, unit, f"noise scale ({unit})")
-    return ax
+    return finish(ax, unit, f"noise scale ({unit})")

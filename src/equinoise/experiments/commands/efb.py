@@ -112,7 +112,7 @@ class Comparison:
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the game, and the table."""
         game, private = common.sizes(self.tree, self.environment), self.runs["private"]
-        parts = {"regret_bound": private.regret_bound, "learning_rate": private.tuning.learning_rate}
+        parts: Any = {"regret_bound": private.regret_bound, "learning_rate": private.tuning.learning_rate}
         return common.document("efb", self.parameters, self.seconds, game=game, **parts, regret=self.rows())
 
     def files(self) -> dict[str, bytes]:

@@ -17,9 +17,7 @@ from equinoise.experiments.steps import SECTIONS
 from equinoise.nvo import Histogram, NoiseGame, Profile, registry
 from equinoise.nvo.columns import Column, read_column
 from equinoise.nvo.noise import LaplaceNoise
-from equinoise.nvo.release.certificate import certificate
-from equinoise.nvo.release.composition import epsilon_for_total
-from equinoise.nvo.release.draw import MAX_ROWS
+from equinoise.nvo.release import certificate, composition, draw
 from equinoise.nvo.scales import RULES, positive
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
@@ -64,7 +62,7 @@ class Parameters:
         _checks.choice("search", self.search, SEARCHES)
         _checks.integer("restarts", self.restarts, 1)
         if self.rows is not None:
-            _checks.integer("rows", self.rows, 1, MAX_ROWS)
+            _checks.integer("rows", self.rows, 1, draw.MAX_ROWS)
         if self.seed is not None:
             _checks.integer("seed", self.seed, 0)
 
@@ -278,13 +276,13 @@ def release(
     if parameters.epsilon is not None:
         profile = found(parameters.epsilon)
     else:
-        budget = epsilon_for_total(found, parameters.total_epsilon or math.nan, rows)
+        budget = composition.epsilon_for_total(found, parameters.total_epsilon or math.nan, rows)
         profile, within = budget.profile, budget.composition is not None
     with working("bounding what any profile can reach"):
         lower_bound = profile.game.lower_bound()
         others = baselines(histogram, profile.game.epsilon)
     with working(f"composing {rows:,} rows"):
-        facts = certificate(profile, rows, parameters.seed)
+        facts = certificate.certificate(profile, rows, parameters.seed)
     sample = profile.sample(rows, parameters.seed) if profile.certified and within else None
     seconds = time.perf_counter() - begun
     return Release(parameters, column, profile, others, lower_bound, facts, sample, seconds)
