@@ -1,6 +1,5 @@
 """The columns on which the NVO paper's experiments run: those of a package, or one of the user's file."""
 
-import importlib
 import importlib.util
 import math
 from concurrent.futures import Executor
