@@ -10,6 +10,7 @@ from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, See
 
 _GAME = 'A built-in game (see `equinoise games`), "openspiel:NAME(...)", or a .efg file.'
 _COMPLETE = common.completing(games.names)
+_SENT = ", what a user sends: one symbol, or the paper's noised losses"
 _RECALL = ": refuse games whose learner forgets, or split what it forgets"
 
 
@@ -20,7 +21,8 @@ def command(
     epsilon: Annotated[float, option("Local privacy of each report.")] = 4.0,
     trials: Annotated[int, option("Trials (users) per replicate.")] = 200_000,
     replicates: Replicates = 8,
-    tuning: Annotated[str, one_of("sharp", "paper")] = "sharp",
+    mechanism: Annotated[str, one_of("hashing", "laplace", more=_SENT)] = "hashing",
+    tuning: Annotated[str, one_of("sharp", "paper", more="; paper needs laplace")] = "sharp",
     seed: Seed = 0,
     jobs: Jobs = None,
     checkpoints: Checkpoints = 50,

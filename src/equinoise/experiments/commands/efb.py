@@ -8,7 +8,7 @@ from functools import cached_property
 
 from equinoise import _checks, _results, efb, games
 from equinoise._typing import Any, DataFrame
-from equinoise.efb.tuning import RULES
+from equinoise.efb.tuning import RULES, checked_mechanism
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
@@ -24,6 +24,7 @@ class Parameters:
     epsilon: float = 4.0
     trials: int = 200_000
     replicates: int = 8
+    mechanism: str = "hashing"
     tuning: str = "sharp"
     seed: int = 0
     checkpoints: int = 50
@@ -35,14 +36,14 @@ class Parameters:
         for name in ("trials", "replicates", "checkpoints"):
             _checks.integer(name, getattr(self, name), minimum=1)
         _checks.integer("seed", self.seed, minimum=0)
-        _checks.choice("tuning", self.tuning, RULES)
+        checked_mechanism(self.mechanism, _checks.choice("tuning", self.tuning, RULES))
 
 
 def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment]:
     """Load the game and tune once, so that whatever is wrong with the parameters shows before any work."""
     limit = {} if parameters.max_histories is None else {"max_histories": parameters.max_histories}
     tree, environment = games.load(parameters.game, parameters.player, recall=parameters.recall, **limit)
-    efb.tune(tree, parameters.trials, parameters.epsilon, parameters.tuning)
+    efb.tune(tree, parameters.trials, parameters.epsilon, parameters.tuning, parameters.mechanism)
     return tree, environment
 
 
@@ -87,8 +88,9 @@ class Comparison:
         means = [f"{run.regret[:, -1].mean():,.0f}" for run in self.runs.values()]
         text = (
             f"{title}: {tree.n_infosets:,} infosets, {tree.n_actions:,} actions, ln S = "
-            f"{tree.log_n_strategies:.1f}; {parameters.replicates} replicates, tuning {parameters.tuning}, "
-            f"seed {parameters.seed}",
+            f"{tree.log_n_strategies:.1f}; {parameters.replicates} replicates, seed {parameters.seed}",
+            f"Mechanism {parameters.mechanism}, tuning {parameters.tuning}: a user sends at most "
+            f"{private.bytes_a_report:,} bytes.",
             f"The bound that is proven for {parameters.trials:,} trials, {private.regret_bound:,.0f}, "
             "still exceeds the trivial regret of 1 per trial.",
         )
@@ -104,7 +106,7 @@ class Comparison:
             title=title,
             question="How much regret does a learner have whose reports are private?",
             headline=headline,
-            text=text if private.regret_bound >= parameters.trials else text[:1],
+            text=text if private.regret_bound >= parameters.trials else text[:2],
             tables={"regret": Table("Regret by learner and trials, and its proven bound", self.to_frame())},
             figures={"regret": Picture("Regret over trials", headline, drawn)},
         )
@@ -113,6 +115,7 @@ class Comparison:
         """Return what ``run.json`` holds: how it was made, the game, and the table."""
         game, private = common.sizes(self.tree, self.environment), self.runs["private"]
         parts: Any = {"regret_bound": private.regret_bound, "learning_rate": private.tuning.learning_rate}
+        parts |= {"symbols": private.tuning.symbols, "bytes_a_report": private.bytes_a_report}
         return common.document("efb", self.parameters, self.seconds, game=game, **parts, regret=self.rows())
 
     def files(self) -> dict[str, bytes]:
@@ -140,7 +143,7 @@ def compare(
     }
     same: dict[str, Any] = {"horizon": parameters.trials, "n_replicates": parameters.replicates}
     same |= {"n_checkpoints": parameters.checkpoints, "executor": executor}
-    same |= {"seed": parameters.seed, "tuning": parameters.tuning}
+    same |= {name: getattr(parameters, name) for name in ("seed", "tuning", "mechanism")}
     runs = {
         name: efb.simulate(
             tree, environment, epsilon=epsilon, learner=learner, progress=progress and bar, **same
