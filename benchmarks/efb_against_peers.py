@@ -22,7 +22,7 @@ from unittest import mock
 
 import numpy as np
 
-from equinoise.efb import baselines
+from equinoise.efb import baselines, tune
 from equinoise.games import load
 
 from .efb_trials import Trials
@@ -41,7 +41,7 @@ class NumpyLearner:
 
     def __init__(self, game):
         self.tree, environment = load(game)
-        learner = baselines.make_learner("ixomd", self.tree, HORIZON, math.inf, "sharp")
+        learner = baselines.LEARNERS["ixomd"].start(self.tree, tune(self.tree, HORIZON, math.inf))
         self.rate, self.gamma = learner.tuning.learning_rate, float(learner.tuning.exploration[0])
         self.policy = learner.first_policy.copy()
         self.child_cum, self.child, self.leaf_loss = children(self.tree, environment)

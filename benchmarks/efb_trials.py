@@ -1,9 +1,9 @@
-"""One trial of DP-EFB with the kernels that ``simulate`` runs, ready to be timed."""
+"""One trial of DP-EFB, with noised losses, by the kernels that ``simulate`` runs, ready to be timed."""
 
 import numpy as np
 
 from equinoise._random import stream_key
-from equinoise.efb import baselines
+from equinoise.efb import baselines, tune
 from equinoise.efb.kernels import setup, trial
 from equinoise.games import load
 
@@ -16,12 +16,13 @@ class Trials:
 
     def __init__(self, game, *, epsilon=1.0, horizon=1_000_000, learning_rate=None):
         tree, environment = load(game)
-        self.learner = baselines.make_learner("dp-efb", tree, horizon, epsilon, "sharp")
+        tuning = tune(tree, horizon, epsilon, mechanism="laplace")
+        self.learner = baselines.LEARNERS["dp-efb"].start(tree, tuning)
         self.rate = self.learner.tuning.learning_rate if learning_rate is None else learning_rate
         self.tree = tree
         self.plan = setup.make_plan(tree, self.learner.tuning.exploration)
         self.chance = setup.make_chance(environment)
-        self.visits = setup.make_visits(tree)
+        self.visits = setup.make_visits(tree, trial.Visits)
         self.key = stream_key(0)
         self.start = 0
         self.restart()

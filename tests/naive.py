@@ -202,6 +202,28 @@ def tuning_sharp(tree, horizon, epsilon):
     )
 
 
+def most_last(tree, cost):
+    """The largest sum of costs over the actions that one deterministic environment can make last."""
+
+    def best(a):
+        own = cost[a] if len(leaves_below(tree, a)) else 0.0
+        below = [sum(best(b) for b in actions_of(tree, s)) for s in infosets_below(tree, a)]
+        return max([own, *below])
+
+    return sum(best(a) for a in actions_of(tree, 0))
+
+
+def last_together(tree, infoset=0):
+    """The sets of last actions of all deterministic environments: an action ends or goes on one way."""
+
+    def of_action(a):
+        ways = [(a,)] if len(leaves_below(tree, a)) else []
+        return ways + [way for s in infosets_below(tree, a) for way in last_together(tree, s)]
+
+    parts = itertools.product(*(of_action(a) for a in actions_of(tree, infoset)))
+    return [tuple(itertools.chain(*part)) for part in parts]
+
+
 class ExponentialWeights:
     """Exponential weights over the list of all reduced strategies, each fed the sum of lhat over its actions.
 

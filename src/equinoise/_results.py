@@ -126,6 +126,12 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
+def versions() -> dict[str, str]:
+    """Return the versions of what computes."""
+    numba, python = importlib.metadata.version("numba"), platform.python_version()
+    return {"equinoise": equinoise.__version__, "numpy": np.__version__, "numba": numba, "python": python}
+
+
 def provenance(parameters: Mapping[str, Any], *, seed: int, seconds: float | None = None) -> dict[str, Any]:
     """Return how a result was made, for a file beside it, in the types of JSON.
 
@@ -134,12 +140,7 @@ def provenance(parameters: Mapping[str, Any], *, seed: int, seconds: float | Non
     return {
         "parameters": plain(parameters),
         "seed": seed,
-        "versions": {
-            "equinoise": equinoise.__version__,
-            "numpy": np.__version__,
-            "numba": importlib.metadata.version("numba"),
-            "python": platform.python_version(),
-        },
+        "versions": versions(),
         "machine": {"system": platform.system(), "processor": platform.machine()},
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": seconds if seconds is None else round(seconds, 3),

@@ -17,8 +17,8 @@ from tests import naive, naive_bandits
 
 from equinoise._random import stream_key
 from equinoise.bandits import POLICIES, rewards as tapes
-from equinoise.bandits.policies import private_ucb
-from equinoise.bandits.policies.ucb import confidence_at, confidence_table
+from equinoise.bandits.policies import widths
+from equinoise.bandits.policies.widths import confidence_at, confidence_table
 
 COMPILED = not numba.config.DISABLE_JIT
 LOCKSTEP = [name for name, row in POLICIES.items() if row.tabulated]
@@ -345,19 +345,19 @@ def test_confidence_is_the_index_of_one_pull():
 def test_widths_are_the_tail_of_the_counters_noise(counter, horizon):
     """For every number of pulls: the width of the twin's own draws, and the table's column for it."""
     epsilon = 0.3
-    privacy = private_ucb.make_privacy(3, horizon, epsilon, "counter", counter, True)
-    table = private_ucb.width_table(privacy, horizon)
+    privacy = widths.make_privacy(3, horizon, epsilon, "counter", counter, True)
+    table = widths.width_table(privacy, horizon)
     noise = naive_bandits.BinaryNoise(horizon, epsilon)
     if counter == "hybrid":
         noise = naive_bandits.HybridNoise(epsilon)
     for n in range(1, horizon + 1):
         noise.add(0.0)
         t = min(n + 1 + 37 * n % 11, horizon)
-        column = private_ucb.kind_of(privacy, n)
-        assert table[t - 1, column] == 2.0 * private_ucb.width_at(privacy, n, t)
+        column = widths.kind_of(privacy, n)
+        assert table[t - 1, column] == 2.0 * widths.width_at(privacy, n, t)
         if n < 40 or n % 97 == 0 or n & (n - 1) == 0:
             exact = naive_bandits.tail_width(noise.scales, 1.0 / t**2)
-            assert private_ucb.width_at(privacy, n, t) == pytest.approx(exact, rel=1e-11)
+            assert widths.width_at(privacy, n, t) == pytest.approx(exact, rel=1e-11)
     assert (table[:, 1:] > 0).all()
 
 
@@ -365,26 +365,26 @@ def test_widths_are_the_tail_of_the_counters_noise(counter, horizon):
 def test_widths_are_numbers_at_every_epsilon(epsilon):
     for counter in ("binary", "hybrid"):
         for width in ("counter", "published"):
-            privacy = private_ucb.make_privacy(20, 10**6, epsilon, width, counter, True)
+            privacy = widths.make_privacy(20, 10**6, epsilon, width, counter, True)
             for n, t in ((1, 21), (1023, 10**5), (10**6 - 30, 10**6)):
-                w = private_ucb.width_at(privacy, n, t)
+                w = widths.width_at(privacy, n, t)
                 assert 0.0 <= w < math.inf and (w > 0.0) == (epsilon < math.inf)
-                one = private_ucb.make_privacy(20, 10**6, 1.0, width, counter, True)
-                assert w == pytest.approx(private_ucb.width_at(one, n, t) / epsilon, rel=1e-12)
+                one = widths.make_privacy(20, 10**6, 1.0, width, counter, True)
+                assert w == pytest.approx(widths.width_at(one, n, t) / epsilon, rel=1e-12)
 
 
 def test_the_published_width():
-    privacy = private_ucb.make_privacy(20, 500, 0.05, "published", "binary", True)
+    privacy = widths.make_privacy(20, 500, 0.05, "published", "binary", True)
     for n, t in ((1, 21), (25, 21), (25, 500)):
         log_t, log_horizon = math.log(t), math.log(500)
         inside = 20 * 500 * log_horizon * (1.0 + t * log_t**2)
         exact = 20 * log_horizon**2 * math.log(inside) / 0.05
-        assert private_ucb.width_at(privacy, n, t) == pytest.approx(exact, rel=1e-13)
-    counter = private_ucb.make_privacy(20, 500, 0.05, "counter", "binary", True)
-    ratio = private_ucb.width_at(privacy, 25, 500) / private_ucb.width_at(counter, 25, 500)
+        assert widths.width_at(privacy, n, t) == pytest.approx(exact, rel=1e-13)
+    counter = widths.make_privacy(20, 500, 0.05, "counter", "binary", True)
+    ratio = widths.width_at(privacy, 25, 500) / widths.width_at(counter, 25, 500)
     assert 80 < ratio < 100  # 34 times Chan, Shi and Song's closed form, which is 2.6 times this tail
-    single = private_ucb.make_privacy(1, 1, 0.05, "published", "binary", True)
-    assert private_ucb.width_at(single, 1, 1) == 0.0
+    single = widths.make_privacy(1, 1, 0.05, "published", "binary", True)
+    assert widths.width_at(single, 1, 1) == 0.0
 
 
 @pytest.mark.parametrize("counter", ["binary", "hybrid"])

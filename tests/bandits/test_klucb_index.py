@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import optimize, special, stats
 from tests import naive_bandits
 
-from equinoise.bandits.policies import dp_klucb
+from equinoise.bandits.policies import batches
 
 COMPILED = not numba.config.DISABLE_JIT
 TIGHT = settings(deadline=None, max_examples=300 if COMPILED else 50)
@@ -38,7 +38,7 @@ def test_the_twin_knows_the_divergence(x, w, epsilon):
 @given(probabilities, budgets, epsilons)
 @TIGHT
 def test_the_index_is_that_of_the_twin(x, budget, epsilon):
-    ours = dp_klucb.log_odds_bound(x, budget, epsilon)
+    ours = batches.log_odds_bound(x, budget, epsilon)
     theirs = naive_bandits.private_kl_index(x, budget, epsilon)
     if abs(theirs) < 600.0 or math.isinf(theirs):  # the bisection of the twin ends at 700
         assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-9)
@@ -47,11 +47,11 @@ def test_the_index_is_that_of_the_twin(x, budget, epsilon):
 @given(probabilities, budgets, epsilons, st.floats(1.0, 2.0), st.floats(0.0, 0.2))
 @TIGHT
 def test_the_index_grows_with_the_mean_the_budget_and_the_noise(x, budget, epsilon, more, step):
-    index = dp_klucb.log_odds_bound(x, budget, epsilon)
+    index = batches.log_odds_bound(x, budget, epsilon)
     slack = 1e-9 * max(1.0, abs(index)) if math.isfinite(index) else 0.0
-    assert dp_klucb.log_odds_bound(x, budget * more, epsilon) >= index - slack
-    assert dp_klucb.log_odds_bound(min(x + step, 1.0), budget, epsilon) >= index - slack
-    assert dp_klucb.log_odds_bound(x, budget, epsilon / more) >= index - slack
+    assert batches.log_odds_bound(x, budget * more, epsilon) >= index - slack
+    assert batches.log_odds_bound(min(x + step, 1.0), budget, epsilon) >= index - slack
+    assert batches.log_odds_bound(x, budget, epsilon / more) >= index - slack
     assert index >= naive_bandits.logit(x)
 
 
@@ -66,7 +66,7 @@ def test_without_noise_it_is_kl_ucb(x, budget):
 
     root = optimize.brentq(excess, max(naive_bandits.logit(x), -60.0), 500.0, xtol=1e-13)
     for epsilon in (math.inf, 1e6):
-        assert dp_klucb.log_odds_bound(x, budget, epsilon) == pytest.approx(root, rel=1e-8)
+        assert batches.log_odds_bound(x, budget, epsilon) == pytest.approx(root, rel=1e-8)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
@@ -74,20 +74,20 @@ def test_without_noise_it_is_kl_ucb(x, budget):
 def test_the_index_at_its_edges(x, epsilon):
     """It is continuous where the formula changes, and infinite from a budget of eps (1 - x) on."""
     edge = epsilon * (1.0 - x)
-    assert dp_klucb.log_odds_bound(x, edge, epsilon) == math.inf
-    assert 10.0 < dp_klucb.log_odds_bound(x, edge * (1.0 - 1e-9), epsilon) < math.inf
+    assert batches.log_odds_bound(x, edge, epsilon) == math.inf
+    assert 10.0 < batches.log_odds_bound(x, edge * (1.0 - 1e-9), epsilon) < math.inf
     if x > 0.0:
         kink = naive_bandits.private_divergence(x, naive_bandits.logit(x) + epsilon, epsilon)
-        sides = [dp_klucb.log_odds_bound(x, kink * (1.0 + s), epsilon) for s in (-1e-9, 0.0, 1e-9)]
+        sides = [batches.log_odds_bound(x, kink * (1.0 + s), epsilon) for s in (-1e-9, 0.0, 1e-9)]
         np.testing.assert_allclose(sides, naive_bandits.logit(x) + epsilon, rtol=1e-6)
 
 
 def test_an_infinite_index_ties():
     """Early on every index allows q = 1: then the arms are drawn alike, by chi-square at p > 1e-6."""
-    state = dp_klucb.make_state(4, 1, 100, 0.1)
+    state = batches.make_state(4, 1, 100, 0.1, rule=0, clip_sums=True)
     for t in range(4):
-        dp_klucb.update(state, 0, t, t, 1.0, 0.0)
+        batches.update(state, 0, t, t, 1.0, 0.0)
     words = np.random.default_rng(5).integers(0, 2**64, 2000, dtype=np.uint64)
-    drawn = [int(dp_klucb.choose(state, 0, 4, word, True)) for word in words]
+    drawn = [int(batches.choose(state, 0, 4, word, True)) for word in words]
     assert stats.chisquare(np.bincount(drawn, minlength=4)).pvalue > 1e-6
-    assert {int(dp_klucb.choose(state, 0, 4, word, False)) for word in words[:20]} == {0}
+    assert {int(batches.choose(state, 0, 4, word, False)) for word in words[:20]} == {0}

@@ -15,10 +15,9 @@ from hypothesis import given, settings, strategies as st
 from tests import naive_bandits
 
 from equinoise import bandits
-from equinoise.bandits import POLICIES, rewards as tapes, simulate
+from equinoise.bandits import POLICIES, live as classes, rewards as tapes, simulate
 from equinoise.bandits.entry import Live
-from equinoise.bandits.live import PrivateBandit, classes
-from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
+from equinoise.bandits.live import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
 from equinoise.bandits.live.state import Tallies
 from equinoise.bandits.policies.registry import policy
 
@@ -124,7 +123,11 @@ def test_a_row_of_the_registry_is_enough_for_a_live_class(monkeypatch, tmp_path)
     row = replace(POLICIES["adap-ucb"], live=Live(name="AdapUCB", feed="batch"))
     monkeypatch.setitem(POLICIES, "adap-ucb", row)
     bandit = classes.AdapUCB(3, 1.0, noise="float", seed=4)
-    assert isinstance(bandit, PrivateBandit) and row.source in bandit.__doc__ and row.proof in bandit.__doc__
+    assert (
+        isinstance(bandit, bandits.PrivateBandit)
+        and row.source in bandit.__doc__
+        and row.proof in bandit.__doc__
+    )
     paid, _, _ = naive_bandits.tape(4, 0, 150, [0.2, 0.5, 0.7])
     go_on(bandit, 150, np.array(paid))
     run = simulate("adap-ucb", [0.2, 0.5, 0.7], horizon=150, epsilon=1.0, seed=4)
@@ -749,9 +752,7 @@ def releases(monkeypatch):
     made = Releases()
     monkeypatch.setattr("equinoise.mechanisms.counter_base.secure_laplace", made)
     monkeypatch.setattr("equinoise.bandits.live.secure.secure_laplace", made)
-    monkeypatch.setattr(
-        "equinoise.bandits.live.classes.stream_key", lambda seed: key_of(0)
-    )  # posterior draws
+    monkeypatch.setattr("equinoise.bandits.live.stream_key", lambda seed: key_of(0))  # posterior draws
     return made
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.bandits.test_live import CASES, PRIVATE_EACH, go_on, loaded, make, releases, saved, table
 
-from equinoise.bandits.live.classes import DPKLUCB, UCB, UCB1, PrivateUCB
+from equinoise.bandits.live import DPKLUCB, UCB, UCB1, PrivateUCB
 
 __all__ = ["releases"]  # a fixture
 

@@ -11,7 +11,7 @@ from scipy import stats
 from tests import naive_bandits
 
 from equinoise._random import POSTERIOR, philox, stream_key
-from equinoise.bandits.policies import lazy_dp_ts
+from equinoise.bandits.policies import batches
 
 COMPILED = not numba.config.DISABLE_JIT
 SEED = 61
@@ -27,7 +27,7 @@ def beta_draws(a, b, n, entity=0, replicate=0):
     blocks = (
         philox(*address[:2], np.uint64(t), *address[3:], POSTERIOR) for t in range(n)
     )  # words come back as ints
-    return np.array([lazy_dp_ts.draw_beta(tuple(map(np.uint64, block)), a, b) for block in blocks])
+    return np.array([batches.draw_beta(tuple(map(np.uint64, block)), a, b) for block in blocks])
 
 
 @pytest.mark.parametrize(("a", "b"), BETAS)

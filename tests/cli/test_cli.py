@@ -21,7 +21,7 @@ from equinoise.efb.tuning import RULES
 from equinoise.experiments.commands import efb as efb_command
 from equinoise.experiments.commands.nvo import SEARCHES
 from equinoise.games.catalog import BUILT_IN
-from equinoise.nvo.scales import NAMES
+from equinoise.nvo.noise import NAMES
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 START = "import sys; from equinoise.cli import main; sys.exit(main())"

@@ -18,8 +18,7 @@ import pytest
 from equinoise import _jit
 from equinoise.cli import main, reproduce
 from equinoise.experiments.efb import exhibits
-from equinoise.experiments.efb.growth import Growth
-from equinoise.experiments.efb.study import Study
+from equinoise.experiments.efb.exhibits import Growth, Study
 
 SMALL = (
     Study("kuhn_poker", 500, 2, (1.0, 8.0), (8.0,), (8.0,), 8.0),

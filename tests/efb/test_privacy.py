@@ -1,4 +1,4 @@
-"""Reports are epsilon-locally private: the exact log-likelihood ratio, and what else could give data away."""
+"""Noised losses are epsilon-locally private: exact log-likelihood ratios, and what else could tell."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from equinoise.games import from_nested
 N = 100_000 if not numba.config.DISABLE_JIT else 2000
 TREE, _ = from_nested([[[[0.1], [0.2, 0.4]], [[0.5], [0.6]], 0.9], [0.3]])
 SEED = 41
+
+
+def laplace_user(epsilon, **options):
+    """A device that noises losses, for simulations unless it is told otherwise."""
+    return User(TREE, epsilon, mechanism="laplace", **{"noise": "float"} | options)
 
 
 def the_strategy(trial=0):
@@ -69,27 +74,27 @@ def worst_ratio(user, n=N):
 @pytest.mark.parametrize("epsilon", [1.0])
 def test_the_log_likelihood_ratio_is_at_most_epsilon(epsilon):
     """Over 100,000 reports; it also comes close to epsilon, so the noise is no larger than it must be."""
-    worst = worst_ratio(User(TREE, epsilon, noise="float", seed=SEED))
+    worst = worst_ratio(laplace_user(epsilon, seed=SEED))
     assert epsilon * (1 - 1e-9) <= worst <= epsilon + 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 4.0, 50.0])
 def test_so_it_is_for_other_epsilons(epsilon):
-    worst = worst_ratio(User(TREE, epsilon, noise="float", seed=SEED), n=8000)
+    worst = worst_ratio(laplace_user(epsilon, seed=SEED), n=8000)
     assert epsilon * (1 - 1e-6) <= worst <= epsilon + 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_half_the_noise_fails(epsilon):
     """The same check on a device whose noise is half as wide as its epsilon asks for."""
-    half = User(TREE, 2 * epsilon, noise="float", seed=SEED)
+    half = laplace_user(2 * epsilon, seed=SEED)
     assert worst_ratio(half, n=8000) > 1.9 * epsilon
 
 
 def test_noise_on_some_actions_only_would_be_seen():
     """A report with a clean value has a density that the other environment's lacks."""
     for epsilon in (1e-3, 1.0, 700.0, 1e6):
-        values = reports(User(TREE, epsilon, noise="float", seed=SEED), 3, 1.0, n=500)
+        values = reports(laplace_user(epsilon, seed=SEED), 3, 1.0, n=500)
         noise = values - means(3, 1.0)
         assert (noise != 0).all()
         assert len(np.unique(noise[:, [0, 2]])) == 1000
@@ -98,7 +103,7 @@ def test_noise_on_some_actions_only_would_be_seen():
 def test_noise_is_laplace_and_independent():
     """Kolmogorov-Smirnov on each action at p > 1e-6; correlations of values and of sizes within 6 sigma."""
     n = N // 5
-    values = reports(User(TREE, 2.0, noise="float", seed=SEED), 4, 0.5, n=n) - means(4, 0.5)
+    values = reports(laplace_user(2.0, seed=SEED), 4, 0.5, n=n) - means(4, 0.5)
     for column in values.T:
         assert stats.kstest(column, "laplace").pvalue > 1e-6  # 2/epsilon = 1
         assert abs(np.corrcoef(column[1:], column[:-1])[0, 1]) < 6 / math.sqrt(n)
@@ -110,7 +115,7 @@ def test_noise_is_laplace_and_independent():
 
 @pytest.mark.parametrize("trial", [0, 1, 77])
 def test_noise_does_not_depend_on_what_is_noised(trial):
-    user = User(TREE, 1.0, noise="float", seed=SEED)
+    user = laplace_user(1.0, seed=SEED)
     clean = user.report(the_strategy(trial), 3, 0.0).values
     for last_action in (0, 3, 4):
         for loss in (0.0, 0.25, 1.0):
@@ -122,7 +127,7 @@ def test_noise_does_not_depend_on_what_is_noised(trial):
 
 def test_a_report_holds_noisy_values_and_nothing_else():
     """Its bytes are made of the trial, the number of values and the values; the user keeps no memory."""
-    user = User(TREE, 1.0, noise="float", seed=SEED)
+    user = laplace_user(1.0, seed=SEED)
     first = user.report(the_strategy(5), 3, 1.0)
     for trial in range(5):
         user.report(the_strategy(trial), 4, 0.5)
@@ -131,22 +136,24 @@ def test_a_report_holds_noisy_values_and_nothing_else():
     data = first.to_bytes()
     assert data[-24:] == first.values.astype("<f8").tobytes() and len(data) == 20 + 24
     assert Report(first.trial, first.values).to_bytes() == data
-    other_seed = User(TREE, 1.0, noise="float", seed=SEED + 1).report(the_strategy(5), 3, 1.0)
+    other_seed = laplace_user(1.0, seed=SEED + 1).report(the_strategy(5), 3, 1.0)
     assert not set(other_seed.values) & set(first.values)
-    unseeded = [User(TREE, 1.0, noise="float").report(the_strategy(5), 3, 1.0).values for _ in range(2)]
+    unseeded = [laplace_user(1.0).report(the_strategy(5), 3, 1.0).values for _ in range(2)]
     assert not set(unseeded[0]) & set(unseeded[1])
 
 
 def test_no_privacy_is_no_noise():
     for noise in ("float", "secure"):
-        values = User(TREE, math.inf, noise=noise).report(the_strategy(), 4, 0.75).values
-        assert values.tolist() == [0.0, 0.0, 0.75]
+        for mechanism in ("hashing", "laplace"):
+            user = User(TREE, math.inf, mechanism=mechanism, noise=noise)
+            report = user.report(the_strategy(), 4, 0.75)
+            assert report.values.tolist() == [0.0, 0.0, 0.75] and report.symbol is None
 
 
 def test_secure_reports():
     """OpenDP's noise on every action: law at p > 1e-6, fresh every time, and its map confirms epsilon."""
     pytest.importorskip("opendp")
-    user = User(TREE, 2.0)
+    user = User(TREE, 2.0, mechanism="laplace")
     assert user.noise == "secure"
     noise = reports(user, 3, 1.0, n=3000) - means(3, 1.0)
     for column in noise.T:
@@ -156,11 +163,15 @@ def test_secure_reports():
     assert len(np.unique(noise)) == noise.size
 
 
-def test_the_server_learns_from_reports_alone():
+@pytest.mark.parametrize("mechanism", ["hashing", "laplace"])
+def test_the_server_learns_from_reports_alone(mechanism):
     """Two users with other losses whose reports happen to be equal leave equal servers."""
-    servers = [Server(TREE, horizon=100, epsilon=1.0, seed=3) for _ in range(2)]
+    servers = [Server(TREE, horizon=100, epsilon=1.0, mechanism=mechanism, seed=3) for _ in range(2)]
     for server in servers:
-        strategy = server.draw()
-        server.update(Report.from_bytes(Report(0, np.linspace(-1, 1, len(strategy.actions))).to_bytes()))
+        strategy, before = server.draw(), server.policy.tolist()
+        values = np.linspace(-1, 1, len(strategy.actions))
+        report = Report(0, symbol=1) if mechanism == "hashing" else Report(0, values)
+        server.update(Report.from_bytes(report.to_bytes()))
+        assert server.policy.tolist() != before
     assert servers[0].policy.tolist() == servers[1].policy.tolist()
     assert servers[0].draw().actions.tolist() == servers[1].draw().actions.tolist()

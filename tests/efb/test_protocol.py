@@ -1,22 +1,20 @@
-"""Server, User, messages: refusals that change nothing, saving and going on, bytes there and back."""
+"""Server and User: refusals that change nothing, saving and going on, the same bits as a simulation."""
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import inspect
 import io
 import math
-import struct
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from tests import naive
 
-from equinoise.efb import Report, Server, Strategy, User, play, simulate, tune
-from equinoise.games import Schedule, from_nested, load
+from equinoise.efb import Report, Server, Tuning, User, play, simulate, tune
+from equinoise.games import Schedule, load
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 TREES = {
@@ -26,16 +24,26 @@ TREES = {
 }
 
 
-def played(tree, n, *, seed=5, tuning="sharp", horizon=1000, epsilon=1.0):
+MECHANISMS = ("hashing", "laplace")
+
+
+@pytest.fixture(params=MECHANISMS)
+def mechanism(request):
+    return request.param
+
+
+def played(tree, n, mechanism, *, seed=5, tuning="sharp", horizon=1000, epsilon=1.0):
     """A server after n trials against nobody in particular."""
-    server = Server(tree, horizon=horizon, epsilon=epsilon, tuning=tuning, seed=seed)
+    server = Server(tree, horizon=horizon, epsilon=epsilon, tuning=tuning, mechanism=mechanism, seed=seed)
     go_on(server, n)
     return server
 
 
 def go_on(server, n, *, seed=5):
     environment = naive.random_environment(np.random.default_rng(6), server.tree)
-    user = User(server.tree, server.tuning.epsilon, noise="float", seed=seed)
+    user = User(
+        server.tree, server.tuning.epsilon, mechanism=server.tuning.mechanism, noise="float", seed=seed
+    )
     for _ in range(n):
         strategy = server.draw()
         server.update(user.report(strategy, *play(environment, strategy, seed=seed)))
@@ -60,36 +68,47 @@ def test_signatures():
 
     empty = inspect.Parameter.empty
     assert names(Server) == {
-        "tree": empty, "horizon": empty, "epsilon": empty, "tuning": "sharp", "seed": None,
+        "tree": empty, "horizon": empty, "epsilon": empty, "tuning": "sharp", "mechanism": "hashing",
+        "loss_range": (0.0, 1.0), "seed": None,
     }  # fmt: skip
-    assert names(User) == {"tree": empty, "epsilon": empty, "noise": "secure", "seed": None}
-    assert list(names(tune).items())[-1] == ("rule", "sharp")
+    assert names(User) == {
+        "tree": empty, "epsilon": empty, "mechanism": "hashing", "loss_range": (0.0, 1.0), "noise": "secure",
+        "seed": None,
+    }  # fmt: skip
+    assert list(names(tune).items())[3:] == [
+        ("rule", "sharp"), ("mechanism", "hashing"), ("loss_range", (0.0, 1.0)),
+    ]  # fmt: skip
+    assert names(simulate)["mechanism"] == "hashing" and names(simulate)["tuning"] == "sharp"
     assert list(names(Server.update)) == ["report"]
     assert list(names(User.report)) == ["strategy", "last_action", "loss"]
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_a_server_with_users_is_replicate_0_of_a_simulation(name):
+def test_a_server_with_users_is_replicate_0_of_a_simulation(name, mechanism):
     """Bit for bit, against a schedule too."""
     tree = TREES[name]
     rng = np.random.default_rng(3)
     schedule = Schedule([(naive.random_environment(rng, tree), n) for n in (30, 1, 100)])
-    server = Server(tree, horizon=80, epsilon=2.0, seed=12)
-    user = User(tree, 2.0, noise="float", seed=12)
+    ranges = schedule.loss_range
+    server = Server(tree, horizon=80, epsilon=2.0, mechanism=mechanism, loss_range=ranges, seed=12)
+    user = User(tree, 2.0, mechanism=mechanism, loss_range=ranges, noise="float", seed=12)
     losses = []
     for _ in range(80):
         strategy = server.draw()
         last_action, loss = play(schedule, strategy, seed=12)
         server.update(user.report(strategy, last_action, loss))
         losses.append(loss)
-    run = simulate(tree, schedule, horizon=80, epsilon=2.0, seed=12, n_replicates=2, n_checkpoints=80)
+    run = simulate(
+        tree, schedule, horizon=80, epsilon=2.0, mechanism=mechanism, seed=12, n_replicates=2,
+        n_checkpoints=80,
+    )  # fmt: skip
     assert server.policy.tobytes() == run.policy[0].tobytes() != run.policy[1].tobytes()
     np.testing.assert_allclose(np.cumsum(losses), run.loss[0], rtol=1e-13)
     assert server.trial == 80
 
 
-def test_drawing_again_gives_the_same_strategy():
-    server = played(TREES["kuhn"], 3)
+def test_drawing_again_gives_the_same_strategy(mechanism):
+    server = played(TREES["kuhn"], 3, mechanism)
     first = server.draw()
     policy = server.policy
     for _ in range(5):
@@ -98,8 +117,8 @@ def test_drawing_again_gives_the_same_strategy():
     assert server.policy.tobytes() == policy.tobytes()
 
 
-def test_a_strategy_is_the_callers_own():
-    server = played(TREES["kuhn"], 3)
+def test_a_strategy_is_the_callers_own(mechanism):
+    server = played(TREES["kuhn"], 3, mechanism)
     first = server.draw()
     kept = first.to_bytes()
     server.skip()
@@ -112,8 +131,8 @@ def test_a_strategy_is_the_callers_own():
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_strategies_are_reduced_and_breadth_first(name):
-    tree, server = TREES[name], played(TREES[name], 0)
+def test_strategies_are_reduced_and_breadth_first(name, mechanism):
+    tree, server = TREES[name], played(TREES[name], 0, mechanism)
     for _ in range(100):
         strategy = server.draw()
         assert strategy.infosets.dtype == strategy.actions.dtype == np.int64
@@ -124,8 +143,8 @@ def test_strategies_are_reduced_and_breadth_first(name):
         server.skip()
 
 
-def test_skipping_learns_nothing_and_goes_on():
-    server, other = played(TREES["kuhn"], 5), played(TREES["kuhn"], 5)
+def test_skipping_learns_nothing_and_goes_on(mechanism):
+    server, other = played(TREES["kuhn"], 5, mechanism), played(TREES["kuhn"], 5, mechanism)
     policy = server.policy
     server.draw()
     server.skip()
@@ -135,10 +154,10 @@ def test_skipping_learns_nothing_and_goes_on():
     assert server.draw().to_bytes() == other.draw().to_bytes()
 
 
-def test_without_a_seed_servers_differ():
+def test_without_a_seed_servers_differ(mechanism):
     drawn = []
     for _ in range(2):
-        server = Server(TREES["widest"], horizon=100, epsilon=1.0)
+        server = Server(TREES["widest"], horizon=100, epsilon=1.0, mechanism=mechanism)
         drawn.append([])
         for _ in range(20):
             drawn[-1].append(server.draw().to_bytes())
@@ -146,21 +165,26 @@ def test_without_a_seed_servers_differ():
     assert drawn[0] != drawn[1]
 
 
-def test_a_server_ends_with_its_horizon():
-    server = played(TREES["kuhn"], 4, horizon=4)
+def test_a_server_ends_with_its_horizon(mechanism):
+    server = played(TREES["kuhn"], 4, mechanism, horizon=4)
     policy = server.policy
-    for call in (server.draw, server.skip, lambda: server.update(Report(4, np.zeros(4)))):
+    report = Report(4, symbol=0) if mechanism == "hashing" else Report(4, np.zeros(4))
+    for call in (server.draw, server.skip, lambda: server.update(report)):
         with pytest.raises(ValueError, match="horizon"):
             call()
         assert server.trial == 4 and server.policy.tobytes() == policy.tobytes()
 
 
-def test_a_tuning_of_ones_own():
+@pytest.mark.parametrize(
+    ("rule", "mechanism"), [("paper", "laplace"), ("sharp", "laplace"), ("sharp", "hashing")]
+)
+def test_a_tuning_of_ones_own(rule, mechanism):
     tree = TREES["kuhn"]
-    own = tune(tree, 1000, 1.0, "paper")
-    server = played(tree, 20, tuning=own)
-    assert server.policy.tobytes() == played(tree, 20, tuning="paper").policy.tobytes()
-    assert server.tuning.rule == "paper"
+    own = tune(tree, 1000, 1.0, rule, mechanism)
+    server = played(tree, 20, mechanism, tuning=own)
+    assert server.policy.tobytes() == played(tree, 20, mechanism, tuning=rule).policy.tobytes()
+    assert (server.tuning.rule, server.tuning.mechanism) == (rule, mechanism)
+    assert server.tuning.regret_bound == own.regret_bound
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -168,9 +192,26 @@ def test_a_tuning_of_ones_own():
 # ----------------------------------------------------------------------------------------------------------
 
 
-def bad_reports(trial, n):
+def good_report(server):
+    """One that the server takes, whatever the user did."""
+    n = len(server.draw().actions)
+    if server.tuning.symbols:
+        return Report(server.trial, symbol=server.tuning.symbols - 1)
+    return Report(server.trial, np.linspace(-1.0, 1.0, n))
+
+
+def bad_symbols(trial, n, symbols):
+    """Of another trial, kind or number than a server takes that asks for one of so many symbols."""
+    yield from (Report(trial, symbol=s) for s in (symbols, symbols + 1, 2**17 - 1))
+    yield from (Report(t, symbol=0) for t in (trial + 1, trial - 1, 2**60))
+    yield from (Report(trial, values) for values in (np.zeros(n), [0.0], [], np.ones(n + 1)))
+    yield from (None, 0, 1.0, Report(trial, symbol=0).to_bytes(), (trial, 0), "report")
+
+
+def bad_values(trial, n):
+    """The same for a server that asks for n values with noise of scale 2."""
     values = np.linspace(-1.0, 1.0, n)
-    for wrong in (math.nan, math.inf, -math.inf):
+    for wrong in (math.nan, math.inf, -math.inf, 81.5, -80.5, 1e300, -1000.0):  # 40 scales are 80
         for place in (0, n - 1):
             yield Report(trial, np.where(np.arange(n) == place, wrong, values))
     yield Report(trial + 1, values)
@@ -179,32 +220,44 @@ def bad_reports(trial, n):
     yield Report(trial, np.append(values, 0.0))
     yield Report(trial, [])
     yield Report(2**60, values)
+    yield Report(trial, symbol=0)
     yield from (None, values, values.tolist(), Report(trial, values).to_bytes(), (trial, values), "report")
 
 
 @pytest.mark.parametrize("name", TREES)
 @pytest.mark.parametrize("drawn", [True, False])
-def test_a_refused_report_leaves_the_server_as_it_was(name, drawn, tmp_path):
-    server, twin = played(TREES[name], 7), played(TREES[name], 7)
+def test_a_refused_report_leaves_the_server_as_it_was(name, drawn, mechanism, tmp_path):
+    server, twin = (played(TREES[name], 7, mechanism) for _ in range(2))
     n = len(twin.draw().actions)
     if drawn:
         server.draw()
-    before = state(played(TREES[name], 7), tmp_path / "before")
-    for report in bad_reports(7, n):
+    before = state(played(TREES[name], 7, mechanism), tmp_path / "before")
+    bad = bad_symbols(7, n, server.tuning.symbols) if mechanism == "hashing" else bad_values(7, n)
+    for report in bad:
         with pytest.raises((TypeError, ValueError), match="report"):
             server.update(report)
     assert state(server, tmp_path / "after") == before
-    good = Report(7, np.linspace(-1.0, 1.0, n))
+    good = good_report(twin)
     server.update(good)
     twin.update(good)
+    assert server.policy.tobytes() != before[2]
     go_on(server, 30)
     go_on(twin, 30)
     assert state(server, tmp_path / "a") == state(twin, tmp_path / "b")
 
 
-def test_a_report_counts_once():
-    server = played(TREES["kuhn"], 2)
-    report = Report(2, np.ones(len(server.draw().actions)))
+def test_no_report_within_the_noise_is_refused():
+    """Up to 40 scales of noise below 0 and above 1, at both ends of the report."""
+    tree = TREES["kuhn"]
+    for value in (-79.9, 80.9):
+        server = played(tree, 3, "laplace")
+        server.update(Report(3, np.full(len(server.draw().actions), value)))
+        assert server.trial == 4
+
+
+def test_a_report_counts_once(mechanism):
+    server = played(TREES["kuhn"], 2, mechanism)
+    report = good_report(server)
     server.update(report)
     policy = server.policy
     with pytest.raises(ValueError, match="report"):
@@ -220,9 +273,9 @@ def test_a_report_counts_once():
 @pytest.mark.parametrize("name", TREES)
 @pytest.mark.parametrize("drawn", [True, False])
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
-def test_a_loaded_server_goes_on_to_the_same_bits(name, drawn, epsilon, tmp_path):
-    whole = played(TREES[name], 60, epsilon=epsilon)
-    part = played(TREES[name], 35, epsilon=epsilon)
+def test_a_loaded_server_goes_on_to_the_same_bits(name, drawn, epsilon, mechanism, tmp_path):
+    whole = played(TREES[name], 60, mechanism, epsilon=epsilon)
+    part = played(TREES[name], 35, mechanism, epsilon=epsilon)
     if drawn:
         part.draw()
     policy = part.policy.tobytes()
@@ -235,12 +288,15 @@ def test_a_loaded_server_goes_on_to_the_same_bits(name, drawn, epsilon, tmp_path
     assert state(loaded, tmp_path / "a") == state(whole, tmp_path / "b")
     assert loaded.tree.same_as(whole.tree) and loaded.tree.action_labels == whole.tree.action_labels
     assert loaded.tuning.bound(500) == whole.tuning.bound(500)
+    for field in dataclasses.fields(Tuning):
+        np.testing.assert_array_equal(getattr(loaded.tuning, field.name), getattr(whole.tuning, field.name))
 
 
 def test_a_server_that_an_earlier_version_saved_is_loaded():
     tree, environment = load("kuhn_poker")
-    loaded, server = Server.load(DATA / "server.npz"), Server(tree, horizon=50, epsilon=2.0, seed=3)
-    user = User(tree, 2.0, noise="float", seed=3)
+    loaded = Server.load(DATA / "server.npz")
+    server = played(tree, 0, "laplace", horizon=50, epsilon=2.0, seed=3)
+    user = User(tree, 2.0, mechanism="laplace", noise="float", seed=3)
     for _ in range(20):
         strategy = server.draw()
         server.update(user.report(strategy, *play(environment, strategy, seed=3)))
@@ -249,8 +305,8 @@ def test_a_server_that_an_earlier_version_saved_is_loaded():
     assert loaded.draw().to_bytes() == server.draw().to_bytes()
 
 
-def test_the_name_is_taken_as_it_is(tmp_path):
-    server = played(TREES["kuhn"], 1)
+def test_the_name_is_taken_as_it_is(mechanism, tmp_path):
+    server = played(TREES["kuhn"], 1, mechanism)
     for name in ("server", "server.npz", "ein Server.bin"):
         server.save(tmp_path / name)
         server.save(str(tmp_path / name))  # again, over the old one
@@ -262,8 +318,8 @@ def test_the_name_is_taken_as_it_is(tmp_path):
         Server.load(tmp_path / "nothing")
 
 
-def test_a_damaged_file_is_refused(tmp_path):
-    played(TREES["kuhn"], 9).save(tmp_path / "whole")
+def test_a_damaged_file_is_refused(mechanism, tmp_path):
+    played(TREES["kuhn"], 9, mechanism).save(tmp_path / "whole")
     data = (tmp_path / "whole").read_bytes()
     part = tmp_path / "part"
     for cut in [0, 1, 10, len(data) // 3, len(data) // 2, len(data) - 30, len(data) - 1]:
@@ -278,9 +334,9 @@ def test_a_damaged_file_is_refused(tmp_path):
         Server.load(part)
 
 
-def test_flipped_bits_in_a_file_are_noticed(tmp_path):
+def test_flipped_bits_in_a_file_are_noticed(mechanism, tmp_path):
     """Every 97th byte, inverted: refused, or what is loaded is the very same server."""
-    server = played(TREES["kuhn"], 9)
+    server = played(TREES["kuhn"], 9, mechanism)
     server.save(tmp_path / "whole")
     data = (tmp_path / "whole").read_bytes()
     good = state(server, tmp_path / "good")
@@ -325,8 +381,8 @@ def rewritten(path, **changes):
     ],
     ids=lambda changes: " ".join(f"{k} {None if v is None else v.tolist()}"[:30] for k, v in changes.items()),
 )
-def test_a_file_that_is_whole_but_wrong_is_refused(changes, tmp_path):
-    played(TREES["kuhn"], 9).save(tmp_path / "whole")
+def test_a_file_that_is_whole_but_wrong_is_refused(changes, mechanism, tmp_path):
+    played(TREES["kuhn"], 9, mechanism).save(tmp_path / "whole")
     (tmp_path / "wrong").write_bytes(rewritten(tmp_path / "whole"))
     assert Server.load(tmp_path / "wrong").trial == 9
     (tmp_path / "wrong").write_bytes(rewritten(tmp_path / "whole", **changes))
@@ -334,126 +390,9 @@ def test_a_file_that_is_whole_but_wrong_is_refused(changes, tmp_path):
         Server.load(tmp_path / "wrong")
 
 
-def test_a_file_holds_no_pickle(tmp_path):
-    played(TREES["kuhn"], 1).save(tmp_path / "server")
+def test_a_file_holds_no_pickle(mechanism, tmp_path):
+    played(TREES["kuhn"], 1, mechanism).save(tmp_path / "server")
     with zipfile.ZipFile(tmp_path / "server") as archive:
         assert all(archive.read(name).startswith(b"\x93NUMPY") for name in archive.namelist())
     with np.load(tmp_path / "server", allow_pickle=False) as arrays:
         assert all(arrays[name].dtype != object for name in arrays.files)
-
-
-# ----------------------------------------------------------------------------------------------------------
-# Messages
-# ----------------------------------------------------------------------------------------------------------
-
-index = st.integers(0, 2**63 - 1)
-trials = st.integers(0, 2**60)
-
-
-@settings(deadline=None)
-@given(trials, st.lists(st.tuples(index, index), max_size=20))
-def test_strategies_travel(trial, pairs):
-    given_one = Strategy(trial, [s for s, _ in pairs], [a for _, a in pairs])
-    data = given_one.to_bytes()
-    other = Strategy.from_bytes(data)
-    assert (other.trial, other.infosets.tolist(), other.actions.tolist()) == (
-        trial, [s for s, _ in pairs], [a for _, a in pairs],
-    )  # fmt: skip
-    assert other.infosets.dtype == other.actions.dtype == np.int64
-    assert other.to_bytes() == data and Strategy.from_bytes(memoryview(bytearray(data))).to_bytes() == data
-
-
-@settings(deadline=None)
-@given(trials, st.lists(st.floats(allow_nan=False), max_size=20))
-def test_reports_travel(trial, values):
-    data = Report(trial, values).to_bytes()
-    other = Report.from_bytes(data)
-    assert other.trial == trial and other.values.dtype == np.float64
-    assert struct.pack(f"<{len(values)}d", *other.values) == struct.pack(f"<{len(values)}d", *values)
-    assert other.to_bytes() == data
-
-
-def test_messages_have_a_fixed_form():
-    """Little-endian whatever the machine: four letters, trial, length, numbers."""
-    assert Strategy(3, [0, 2], [1, 5]).to_bytes() == struct.pack("<4sqq4q", b"EQS1", 3, 2, 0, 2, 1, 5)
-    assert Report(3, [0.5, -2.0]).to_bytes() == struct.pack("<4sqq2d", b"EQR1", 3, 2, 0.5, -2.0)
-
-
-GOOD = {Strategy: Strategy(3, [0, 2], [1, 5]).to_bytes(), Report: Report(3, [0.5, -2.0]).to_bytes()}
-
-
-@pytest.mark.parametrize("kind", [Strategy, Report])
-def test_malformed_bytes(kind):
-    good = GOOD[kind]
-    other = next(data for k, data in GOOD.items() if k is not kind)
-    header = struct.Struct("<4sqq")
-    magic = good[:4]
-    wrong = [good[:cut] for cut in range(len(good))]
-    wrong += [good + b"\0", good + good, other, b"x" * len(good), good[::-1], magic.lower() + good[4:]]
-    wrong += [header.pack(magic, 3, n) + good[20:] for n in (0, 1, 3, -1, -2, 2**62, -(2**63), 2**63 - 1)]
-    wrong += [header.pack(magic, trial, 2) + good[20:] for trial in (-1, -(2**63), 2**63 - 1)]
-    for data in wrong:
-        with pytest.raises(ValueError):
-            kind.from_bytes(data)
-    for data in (None, "text", 5, [1, 2], np.zeros(5)):
-        with pytest.raises(TypeError, match="data"):
-            kind.from_bytes(data)
-
-
-def test_negative_numbers_in_bytes():
-    for wrong in (struct.pack("<4sqq2q", b"EQS1", 3, 1, -1, 0), struct.pack("<4sqq2q", b"EQS1", 3, 1, 0, -1)):
-        with pytest.raises(ValueError, match=r"infosets|actions"):
-            Strategy.from_bytes(wrong)
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.sampled_from([Strategy, Report]), st.binary(max_size=80))
-def test_any_bytes_are_refused_or_a_message(kind, data):
-    for candidate in (data, GOOD[kind][:20] + data, GOOD[kind][:4] + data):
-        with contextlib.suppress(ValueError):
-            assert kind.from_bytes(candidate).to_bytes() == candidate
-
-
-def test_messages_cannot_be_changed():
-    values = np.ones(2)
-    report = Report(1, values)
-    values[0] = 5.0
-    assert report.values.tolist() == [1.0, 1.0]
-    for array in (report.values, Report.from_bytes(GOOD[Report]).values, Strategy(1, [0], [1]).actions):
-        with pytest.raises(ValueError):
-            array[0] = 3
-    with pytest.raises(AttributeError):
-        report.trial = 2
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, ">f8"])
-def test_reports_take_any_numbers(dtype):
-    assert Report(0, np.array([1, 2], dtype=dtype)).values.tolist() == [1.0, 2.0]
-
-
-def test_forged_strategies_are_refused():
-    """A user, and a play, take nothing but a reduced strategy of their tree."""
-    tree, environment = from_nested([[0.2, [[0.1], [0.9]], [[0.5], [0.7]]], [0.4]])
-    user = User(tree, 1.0, noise="float", seed=1)
-    good = Strategy(0, [0, 1, 2], [0, 2, 5])
-    assert play(environment, good, seed=1)[0] in (0, 2, 5)
-    assert len(user.report(good, 2, 0.5).values) == 3
-    wrong = [
-        ([], []),
-        ([0], [0]),  # children missing
-        ([0, 1], [0, 2]),
-        ([0, 1, 2, 2], [0, 2, 4, 4]),
-        ([0, 2, 1], [0, 4, 2]),  # not breadth first
-        ([0, 1, 2], [0, 4, 2]),  # actions of other infosets
-        ([0, 1, 1], [0, 2, 2]),
-        ([1, 2], [2, 4]),  # no root
-        ([0, 1, 2], [1, 2, 4]),  # below an action that was not picked
-        ([0, 1, 2], [0, 2, 6]),  # no such action
-        ([0, 1, 3], [0, 2, 4]),  # no such infoset
-        ([0, 1, 2**62], [0, 2, 4]),
-        ([0, 1, 2], [0, 2, 2**62]),
-    ]
-    for infosets, actions in wrong:
-        for call in (lambda s: user.report(s, 2, 0.5), lambda s: play(environment, s, seed=1)):
-            with pytest.raises(ValueError, match="strategy"):
-                call(Strategy(0, infosets, actions))

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from tests import naive_profiles as naive, real_columns
 
-from equinoise.nvo.bound import relaxation
-from equinoise.nvo.bound.lower import lower_bound
-from equinoise.nvo.bound.relaxation import Multipliers, Node, dual_bound, left_sides, make_problem
+from equinoise.nvo import bound
+from equinoise.nvo.bound import Multipliers, Node, dual_bound, left_sides, lower_bound, make_problem
 from equinoise.nvo.search import exhaustive
 from equinoise.nvo.search.dynamics import ratio_limits
 
@@ -91,21 +90,21 @@ def test_more_nodes_never_loosen(seed):
 def test_children_never_loosen_their_parent(monkeypatch):
     """What is solved badly further down does not take away what is known already."""
     game = np.array(naive.kernel(7, [0.6, 0.01])), [0, 1, 0, 3, 4, 1, 0], 1.0
-    relax = relaxation.Cuts.relax
+    relax = bound.Cuts.relax
 
     def careless(self, node, gap):
         found = relax(self, node, gap)
         return found if not node.forced.any() and node.allowed.all() else found._replace(bound=-1.0)
 
-    monkeypatch.setattr(relaxation.Cuts, "relax", careless)
+    monkeypatch.setattr(bound.Cuts, "relax", careless)
     assert lower_bound(*game, nodes=9) == lower_bound(*game, nodes=1) > 0.1
 
 
 def test_enough_stops_the_search(monkeypatch):
     masses, counts, epsilon = np.array(naive.kernel(7, [0.6, 0.01])), [0, 1, 0, 3, 4, 1, 0], 1.0
     relaxed, solved = lower_bound(masses, counts, epsilon, nodes=1), []
-    relax = relaxation.Cuts.relax
-    monkeypatch.setattr(relaxation.Cuts, "relax", lambda *given: solved.append(1) or relax(*given))
+    relax = bound.Cuts.relax
+    monkeypatch.setattr(bound.Cuts, "relax", lambda *given: solved.append(1) or relax(*given))
     assert lower_bound(masses, counts, epsilon, enough=0.9 * relaxed) == relaxed
     assert len(solved) == 1
     best = lower_bound(masses, counts, epsilon)
@@ -202,7 +201,7 @@ def test_rows_hold_for_every_certified_profile_of_the_node(seed):
 @pytest.mark.parametrize("wrong", ["noise", "zero", "huge", "swapped", "fails", "infeasible"])
 def test_a_solver_that_lies_does_no_harm(wrong, monkeypatch):
     """Multipliers of any kind, a claim that there is no solution: the bound is worse, never too large."""
-    minimum, rng = relaxation._minimum, np.random.default_rng(44)
+    minimum, rng = bound._minimum, np.random.default_rng(44)
 
     def lying(*given):
         found = minimum(*given)
@@ -220,7 +219,7 @@ def test_a_solver_that_lies_does_no_harm(wrong, monkeypatch):
             return None
         return x, lies[wrong]
 
-    monkeypatch.setattr(relaxation, "_minimum", lying)
+    monkeypatch.setattr(bound, "_minimum", lying)
     for seed in range(40 if COMPILED else 6):
         masses, counts, epsilon = a_game(seed)
         truth = exhaustive(masses, counts, epsilon)

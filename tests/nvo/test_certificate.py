@@ -11,8 +11,8 @@ import pytest
 
 import equinoise
 from equinoise.nvo import Histogram, NoiseGame
-from equinoise.nvo.release.certificate import certificate, limits, promise
 from equinoise.nvo.release.composition import compose
+from equinoise.nvo.release.rows import certificate, limits, promise
 
 
 def make(bounds=(140, 200), scale=0.6, epsilon=1.0):

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from tests import naive_nvo as naive, real_columns
 
 from equinoise.nvo import Histogram, NoiseGame
-from equinoise.nvo.scales import sufficient_scale
+from equinoise.nvo.noise import sufficient_scale
 
 
 def histogram_of(bins, n_bins):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from equinoise.nvo import Histogram, NoiseGame
-from equinoise.nvo.release import draw
-from equinoise.nvo.release.draw import draw_bins, sample
+from equinoise.nvo.release import rows
+from equinoise.nvo.release.rows import draw_bins, sample
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def bins_of(pmf, words, more=()):
     """Return the bins of given words; `more` are what is drawn where 64 bits are not enough."""
     supply = iter([np.array(words, dtype=np.uint64), *(np.array([w], dtype=np.uint64) for w in more)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(draw, "_system_words", lambda size: next(supply))
+        patch.setattr(rows, "_system_words", lambda size: next(supply))
         return draw_bins(np.asarray(pmf, dtype=np.float64), len(words)).tolist()
 
 
@@ -113,7 +113,7 @@ def test_seeds_give_the_same_rows_and_fewer_rows_are_the_first(profile, monkeypa
     whole = sample(profile, 1000, 5)
     np.testing.assert_array_equal(whole[:300], sample(profile, 300, 5))
     assert not np.array_equal(whole, sample(profile, 1000, 6))
-    monkeypatch.setattr(draw, "_CHUNK", 7)
+    monkeypatch.setattr(rows, "_CHUNK", 7)
     np.testing.assert_array_equal(whole, sample(profile, 1000, 5))
 
 

@@ -13,11 +13,11 @@ from hypothesis import example, given, settings, strategies as st
 from tests import naive_profiles as naive, real_columns
 
 from equinoise._random import stream_key
-from equinoise.nvo.bound.lower import lower_bound
-from equinoise.nvo.kernels import evaluation
-from equinoise.nvo.search import Found, anneal, enumeration, exhaustive, genetic, local
+from equinoise.nvo import kernels as evaluation
+from equinoise.nvo.bound import lower_bound
+from equinoise.nvo.search import Found, anneal, arrays, exhaustive, genetic
 from equinoise.nvo.search.dynamics import Table, ratio_limits
-from equinoise.nvo.search.kernels import anneal as _anneal_kernels, enumeration as kernels, transfers
+from equinoise.nvo.search.kernels import enumeration as kernels, moves
 
 COMPILED = not numba.config.DISABLE_JIT
 STEPS = 10_000 if COMPILED else 60
@@ -123,7 +123,7 @@ def test_every_profile_comes_once(records, n_scales):
 def test_exhaustive_goes_on_where_it_stopped(piece, monkeypatch):
     games = [a_game(seed, max_bins=3, max_records=4) for seed in range(6)]
     whole = [exhaustive(*game).counts.tolist() for game in games]
-    monkeypatch.setattr(enumeration, "_PIECE", piece)
+    monkeypatch.setattr(arrays, "_PIECE", piece)
     assert [exhaustive(*game).counts.tolist() for game in games] == whole
 
 
@@ -164,14 +164,14 @@ def test_transfers_are_judged_as_from_scratch(seed, epsilon):
     for _ in range(30):
         move = a_move(rng, state, n_scales)
         after = state.counts.copy()
-        transfers._shift(after, *move)
+        moves._shift(after, *move)
         if (after < 0).any():
             continue
-        verdict = transfers.allowed(game, state, *move)
+        verdict = moves.allowed(game, state, *move)
         satisfied, kl = table.evaluate(after)
         assert verdict == (satisfied == game.n)
         assert evaluation.divergence(game, state.trial, state.work) == pytest.approx(kl, abs=1e-9)
-        transfers.accept(game, state, *move)
+        moves.accept(game, state, *move)
         assert state.counts.tolist() == after.tolist()
         same_state(state, table.state(after))
 
@@ -196,7 +196,7 @@ def test_two_equal_kernels_at_the_edge_of_a_limit():
     for off in (-8e-12, 8e-12):
         table = Table(masses, [1, 1, 1, 1], math.log(1.5) + off)
         state = table.state(np.array([0, 1, 1, 0, 1, 0, 1, 0]))
-        verdict = transfers.allowed(table.game, state, 1, 1, 0, 0, 0, 0)
+        verdict = moves.allowed(table.game, state, 1, 1, 0, 0, 0, 0)
         assert verdict == (off > 0)
         assert verdict == (table.evaluate(np.array([1, 0] * 4))[0] == 4)
 
@@ -210,8 +210,8 @@ def test_a_long_walk_does_not_drift():
         f = 2 * (step % 3)
         f += int(state.counts[f] == 0)
         move = int(state.counts[f]), f, f ^ 1, 0, f ^ 1, f ^ 1
-        transfers.allowed(table.game, state, *move)
-        transfers.accept(table.game, state, *move)
+        moves.allowed(table.game, state, *move)
+        moves.accept(table.game, state, *move)
         fresh = table.state(state.counts)
         np.testing.assert_allclose(state.mass, fresh.mass, rtol=1e-6, atol=1e-11 * state.peak.max())
         assert (state.mass >= 1e-5 * state.peak).all()
@@ -228,14 +228,14 @@ def test_excess_is_zero_iff_the_upper_limit_holds(seed):
     )
     for _ in range(20):
         move = a_move(rng, state, n_scales)
-        transfers.excess(table.game, state, *move)
-        total = transfers.excess(table.game, state, *move)
+        moves.excess(table.game, state, *move)
+        total = moves.excess(table.game, state, *move)
         after = state.counts.copy()
-        transfers._shift(after, *move)
+        moves._shift(after, *move)
         used = table.game.masses[after > 0]
         ratio = used.max(axis=0) / (table.game.high * (after @ table.game.masses))
         assert total == pytest.approx(np.maximum(1 - 1 / ratio, 0).sum(), abs=1e-6)
-        transfers.accept(table.game, state, *move)
+        moves.accept(table.game, state, *move)
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -281,10 +281,10 @@ def test_the_best_profile_on_the_way_is_kept(seed):
     satisfied, now = table.evaluate(state.counts)
     if satisfied < table.game.n:
         return
-    _anneal_kernels.first_words(stream_key(seed), 0, words)
+    moves.first_words(stream_key(seed), 0, words)
     best, numbers, least = state.counts.copy(), np.array([now, now, 1e3, 1.0]), now
     for _ in range(40):
-        _anneal_kernels.anneal(table.game, state, best, words, numbers, 0.4, 3)
+        moves.anneal(table.game, state, best, words, numbers, 0.4, 3)
         satisfied, now = table.evaluate(best)
         assert satisfied == table.game.n
         assert now == pytest.approx(numbers[1], abs=1e-12)
@@ -317,7 +317,7 @@ def test_the_same_seed_gives_the_same_bits(monkeypatch):
     masses, counts, epsilon = a_game(7, max_bins=6, max_records=40)
     runs = {}
     for piece in (20_000, 7):
-        monkeypatch.setattr(local, "_PIECE", piece)
+        monkeypatch.setattr(arrays, "_PIECE", piece)
         for seed, replicate in ((0, 0), (0, 1), (1, 0)):
             found = anneal(masses, counts, epsilon, seed=seed, replicate=replicate, steps=40)
             runs.setdefault((seed, replicate), []).append(found.counts.tolist())
@@ -327,7 +327,7 @@ def test_the_same_seed_gives_the_same_bits(monkeypatch):
 def test_streams_of_seeds_and_replicates_differ():
     words = np.zeros((4, 4), dtype=np.uint64)
     for row, (seed, replicate) in zip(words, ((0, 0), (0, 1), (1, 0), (1, 1)), strict=True):
-        _anneal_kernels.first_words(stream_key(seed), replicate, row)
+        moves.first_words(stream_key(seed), replicate, row)
     assert len(np.unique(words)) == 16
     truth = np.random.Philox(counter=(10 << 192) - 1, key=stream_key(0))
     assert words[0].tolist() == truth.random_raw(4).tolist()
@@ -421,7 +421,7 @@ def test_alone_in_a_far_bin_is_told_for_sure_at_any_epsilon():
             after = own.ravel().copy()
             after[f] -= 1
             after[f ^ 1] += 1
-            verdict = transfers.allowed(table.game, state, 1, int(f), int(f) ^ 1, 0, int(f) ^ 1, int(f) ^ 1)
+            verdict = moves.allowed(table.game, state, 1, int(f), int(f) ^ 1, 0, int(f) ^ 1, int(f) ^ 1)
             assert verdict == (naive.n_satisfied(masses, after.reshape(3, 2), 700.0) == 5)
         differ.add(truth == 5)
     assert differ == {False, True}
@@ -531,11 +531,11 @@ def test_children_depend_on_their_address():
 def test_payoffs_are_those_of_the_definition(seed):
     masses, counts, epsilon = a_game(seed)
     table = Table(masses, counts, epsilon)
-    herd = enumeration._Herd(table, stream_key(seed), 3, 2, math.log(0.9))
+    herd = arrays._Herd(table, stream_key(seed), 3, 2, math.log(0.9))
     payoffs, before = np.empty(12), None
     for generation in range(4):
         herd.step(generation, payoffs)
-        best = table.found(herd.best())
+        best = table.found(herd.counts_of(herd.options[0]))
         wanted = best.n_satisfied + 1 - best.kl / math.log(len(counts))
         assert payoffs[0] == pytest.approx(wanted, rel=1e-12)
         check(best, masses, counts, epsilon)

@@ -20,38 +20,12 @@ from equinoise.bandits.simulate import simulate
 
 if TYPE_CHECKING:
     from equinoise.bandits import linear
-    from equinoise.bandits.live import (
-        DPKLUCB,
-        UCB,
-        UCB1,
-        Bandit,
-        LazyDPTS,
-        PrivateBandit,
-        PrivateUCB,
-        Ticket,
-    )
+    from equinoise.bandits.live import DPKLUCB, UCB, UCB1, Bandit, LazyDPTS, PrivateBandit, PrivateUCB, Ticket
     from equinoise.bandits.replay import tableau
 
-__all__ = [
-    "DPKLUCB",
-    "POLICIES",
-    "UCB",
-    "UCB1",
-    "Bandit",
-    "BanditRun",
-    "History",
-    "LazyDPTS",
-    "Policy",
-    "PrivateBandit",
-    "PrivateUCB",
-    "Replay",
-    "Ticket",
-    "interact",
-    "linear",
-    "replay",
-    "simulate",
-    "tableau",
-]
+__all__ = ["DPKLUCB", "POLICIES", "UCB", "UCB1", "Bandit", "BanditRun", "History", "LazyDPTS", "Policy"]
+__all__ += ["PrivateBandit", "PrivateUCB", "Replay", "Ticket", "interact", "linear", "replay", "simulate"]
+__all__ += ["tableau"]
 
 __getattr__, __dir__ = attach(
     __name__, {"": ("linear",), "live": live_names(), "replay.tableau": ("tableau",)}

@@ -35,16 +35,8 @@ WIDTHS = {
 class Entry:
     """What is said of a policy, of whatever kind of bandit.
 
-    Attributes
-    ----------
-    name, summary, source : str
-    proof : str or None
-        What is private, and why; None for a policy that is not private.
-    noise : str or None
-        The noise that it adds; None for a policy that reads no noise.
-    needs_epsilon : bool
-        Controls take an epsilon and are not private.
-    options : mapping of str to Option
+    The proof says what is private, and why, the noise what it adds; None where there is none. Controls need
+    an epsilon and are not private.
     """
 
     name: str
@@ -89,18 +81,12 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Live:
-    """The live class of a policy, and how rewards reach it there.
+    """The name of a policy's live class, and how rewards reach it there.
 
-    Attributes
-    ----------
-    name : str
-        Of the class in :mod:`equinoise.bandits`.
-    feed : {"plain", "counter", "batch"}
-        What it knows of an arm: its rewards; the sums of a private counter, in the state's ``mean``; or the
-        noised sums of batches, each of ``length`` rewards of which ``left`` are to come, in ``private_sum``
-        with ``private_n`` rewards.
-    without_horizon : mapping or None
-        The options with which it needs no horizon; None for a policy that never needs one.
+    The feed is what it knows of an arm: "plain", its rewards; "counter", the sums of a private counter, in
+    the state's ``mean``; "batch", the noised sums of batches, each of ``length`` rewards of which ``left``
+    are to come, in ``private_sum`` with ``private_n`` rewards. The options without_horizon are those with
+    which it needs no horizon; None for a policy that never needs one.
     """
 
     name: str
@@ -110,21 +96,27 @@ class Live:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(Entry):
-    """One policy and how to play it: an :class:`Entry`, and what follows.
+    """One policy and how to play it.
+
+    Its methods raise TypeError or ValueError for an epsilon or options that it does not take.
 
     Attributes
     ----------
-    module : str
-        The kernel module inside this package; loaded by :attr:`kernels`.
+    name, summary, source : str
+    proof : str or None
+        What is private, and why; None for a policy that is not private.
+    noise : str or None
+        What it adds; None for a policy that reads no noise. Controls that need an epsilon are not private.
+    options : mapping of str to Option
     ties : {"first", "random"}
         How ties are broken where the caller does not say.
+    module, fixed
+        The module of its kernels, and the arguments of make_state and make_tables that make it this policy.
+    tabulated : bool
+        Whether lanes share tables, and go through a round together.
     own_words : str or None
         What it draws for itself by address, so that make_state takes ``key`` uint64[2] and the number
-        ``first`` of its first replicate; None for nothing.
-    fixed : mapping
-        Arguments of make_state and make_tables that make it this policy.
-    tabulated : bool
-        Whether lanes share tables.
+        ``first`` of its first replicate.
     live : Live or None
         None for a policy that is only simulated.
 
@@ -147,11 +139,6 @@ class Policy(Entry):
     def kernels(self) -> Any:
         """The kernel module."""
         return importlib.import_module(f"equinoise.bandits.policies.{self.module}")
-
-    @property
-    def lockstep(self) -> bool:
-        """Whether lanes go through a round together, so that spare ones of a vector cost nothing."""
-        return self.tabulated
 
     def _arguments(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
         return {name: o.default for name, o in self.options.items()} | dict(options or {}) | dict(self.fixed)

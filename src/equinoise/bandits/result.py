@@ -31,17 +31,9 @@ class BanditRun:
         Rounds played at each checkpoint; the last is the horizon.
     regret : float64[R, C]
         Cumulative pseudo-regret: over the arms, how far the mean is below the best one times the pulls.
-    policy : str
     true_means : float64[K] or float64[R, K]
-    epsilon : float or None
-        None for a policy that takes none.
-    reward : {"bernoulli", "gaussian"}
-    sigma : float or None
-        Standard deviation of Gaussian rewards.
-    ties : {"first", "random"}
-    options : mapping
-        Options of the policy.
-    seed : int or None
+    policy, epsilon, reward, sigma, ties, options, seed
+        As they were given or chosen; None for an epsilon or a sigma that is not used.
     """
 
     reward_sum: Floats
@@ -67,17 +59,10 @@ class BanditRun:
     def bias(self, interval: str = "normal") -> DataFrame:
         """Return the bias of each arm's sample mean, averaged over replicates, with 95% intervals.
 
-        Parameters
-        ----------
-        interval : {"normal", "hoeffding"}
-            Normal: 1.96 standard errors over the replicates to either side. Hoeffding:
-            sqrt(ln(2/0.05)/(2 R)), which holds for every number of replicates; for Bernoulli rewards alone.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per arm: ``arm``, ``mean`` (the true one), ``bias``, ``stderr``, ``ci_low``, ``ci_high``.
-            Replicates that never pulled the arm are left out, and where none did all is NaN.
+        One row per arm: ``arm``, ``mean`` (the true one), ``bias``, ``stderr``, ``ci_low``, ``ci_high``.
+        Replicates that never pulled the arm are left out, and where none did all is NaN. Interval "normal" is
+        1.96 standard errors over the replicates to either side, "hoeffding" sqrt(ln(2/0.05)/(2 R)), which
+        holds for every number of replicates, and is refused with ValueError for rewards without bounds.
         """
         import pandas as pd
 
@@ -168,13 +153,10 @@ class History:
     arms : int64[T]
         The arm of each round.
     rewards : float64[T]
-        What it paid.
-    pulls : int64[K]
-    means : float64[K]
-        Mean reward of each arm; NaN for an arm never pulled.
-    policy : str
-    epsilon : float or None
-        None for a policy that takes none.
+    pulls, means : int64[K], float64[K]
+        Number and mean of each arm's rewards; NaN for an arm never pulled.
+    policy, epsilon
+        As they were given; None for a policy that takes none.
 
     Examples
     --------

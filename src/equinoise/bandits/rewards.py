@@ -9,25 +9,17 @@ the words make a tableau of rewards [T, K] that exists before the first choice.
 
 import numpy as np
 
+from equinoise import _random
 from equinoise._elementary import log
 from equinoise._intrinsics import bits_float, float_bits
 from equinoise._jit import njit
-from equinoise._random import (
-    NOISE,
-    POSTERIOR,
-    REWARD,
-    TIE,
-    fill_words,
-    normal,
-    philox,
-    start_streams,
-    uniform,
-)
+from equinoise._random import fill_words, normal, philox, start_streams, uniform
 from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 
 BERNOULLI = 0
 GAUSSIAN = 1
 TABLE = 2
+_PURPOSES = _random.REWARD, _random.NOISE, _random.TIE
 
 _SIGN_SHIFT = np.uint64(63)
 _CHUNK = 256  # rounds that Draws draws at a time
@@ -83,10 +75,10 @@ def make_tape(mean: Floats, n_rounds: int, kind: int, *, noise: bool = True, tie
     )
 
 
-def make_streams(key: Words, first: int, lanes: int) -> Words:
-    """Return the streams uint64[3, 4, W] of the replicates first..first + W - 1: rewards, noise, ties."""
+def make_streams(key: Words, first: int, lanes: int, purposes: Any = _PURPOSES) -> Words:
+    """Return the streams uint64[3, 4, W] of the replicates first..first + W - 1, one for each purpose."""
     streams = np.empty((3, 4, lanes), dtype=np.uint64)
-    for states, purpose in zip(streams, (REWARD, NOISE, TIE), strict=True):
+    for states, purpose in zip(streams, purposes, strict=True):
         start_streams(key, 0, first, purpose, states)
     return streams
 
@@ -97,7 +89,9 @@ def own_words(state: Any, lane: int, t: int, k: int) -> Any:
 
     The state has the fields key uint64[2] and replicate uint64[W].
     """
-    return philox(state.key[0], state.key[1], np.uint64(t), np.uint64(k), state.replicate[lane], POSTERIOR)
+    return philox(
+        state.key[0], state.key[1], np.uint64(t), np.uint64(k), state.replicate[lane], _random.POSTERIOR
+    )
 
 
 @njit(forceinline=True)
@@ -229,3 +223,52 @@ class Draws:
         i = self.row(t)
         noise = float(self.tape.noise[i, 0]) if self._noise else 0.0
         return noise, self.tape.tie[i, 0] if self._ties else np.uint64(0)
+
+
+class Stepper:
+    """One replicate of a policy: its noise, its ties and its own draws; epsilon is infinite for none."""
+
+    def __init__(
+        self,
+        spec: Any,
+        n_arms: int,
+        horizon: int,
+        epsilon: float,
+        options: Any,
+        random_ties: bool,
+        key: Words,
+        replicate: int,
+    ) -> None:
+        self._kernels, self._random_ties = spec.kernels, random_ties
+        self._state = spec.make_state(n_arms, 1, horizon, epsilon, options, key=key, first=replicate)
+        self._draws = Draws(key, replicate, n_arms, noise=spec.needs_noise, ties=random_ties)
+        self.t = 0  # rounds played
+
+    def choose(self) -> int:
+        """Return the arm of the next round; asked again before :meth:`update`, it is the same."""
+        tie = self._draws.at(self.t)[1]
+        return int(self._kernels.choose(self._state, 0, self.t, tie, self._random_ties))
+
+    def update(self, arm: int, reward: float) -> None:
+        """Give the arm of this round its reward."""
+        self._kernels.update(self._state, 0, self.t, arm, reward, self._draws.at(self.t)[0])
+        self.t += 1
+
+    def advance(self, rewards: Floats) -> int:
+        """Play a round as simulations do, on the rewards float64[K] of all arms; return the arm."""
+        i, tape = self._draws.row(self.t), self._draws.tape
+        tape.table[i, :, 0] = rewards
+        one = slice(i, i + 1)
+        tape = tape._replace(noise=tape.noise[one], tie=tape.tie[one], table=tape.table[one])
+        before = self._state.pulls[:, 0].copy()
+        self._kernels.advance(self._state, tape, self.t, self.t + 1, self._random_ties)
+        self.t += 1
+        return int((self._state.pulls[:, 0] - before).argmax())
+
+
+def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
+    """Return (pulls int64[K], mean rewards float64[K]) of a history; NaN for an arm never pulled."""
+    pulls = np.bincount(arms, minlength=n_arms)
+    means: Floats = np.full(n_arms, np.nan)
+    np.divide(np.bincount(arms, weights=rewards, minlength=n_arms), pulls, out=means, where=pulls > 0)
+    return pulls, means

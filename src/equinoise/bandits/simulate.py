@@ -66,8 +66,7 @@ def simulate(
     Parameters
     ----------
     policy : str
-        A name in :data:`equinoise.bandits.POLICIES`, which says what each is, who found it, why it is
-        private or that it is not, and what options it takes.
+        A name in :data:`equinoise.bandits.POLICIES`, which says what each is and what options it takes.
     means : float64[K] or float64[R, K]
         True means of the arms, or of the arms of every replicate.
     horizon : int
@@ -75,16 +74,12 @@ def simulate(
     epsilon : float, optional
         Privacy in the rewards: two histories that differ in the reward of one round, in [0, 1]. math.inf adds
         no noise. Needed by private policies and by their controls, ignored by the others.
-    n_replicates : int
-        R. Replicate r is the same for every R.
-    seed : int or None
-        The same seed gives the same bits, whatever block or executor, and the same random draws to every
-        policy and epsilon. None takes randomness from the operating system.
+    n_replicates, seed : int
+        R and the seed: replicate r has the same bits for every R, block and executor, and the same random
+        draws for every policy and epsilon. None takes randomness from the operating system.
     reward : {"bernoulli", "gaussian"}
-        Gaussian rewards are not bounded, so that no policy is private with them: a private policy then adds
-        the noise that is right for [0, 1], and its run has no bound on the bias.
-    sigma : float
-        Standard deviation of Gaussian rewards.
+        Gaussian rewards, of standard deviation sigma, are not bounded, so that no policy is private with
+        them: it then adds the noise that is right for [0, 1], and its run has no bound on the bias.
     width : {"counter", "published"}
         Of private-ucb and width-only: what an index is widened by for the noise, over the pulls. "counter" is
         the tail of the counter's own noise at probability 1/t^2; "published" is
@@ -96,20 +91,15 @@ def simulate(
         index is clipped and ties often, a random one. Uniform play has no ties.
     n_checkpoints : int
         C evenly spaced numbers of rounds, the horizon last; fewer where the horizon is shorter.
-    block : int, optional
-        Replicates that are run in one task.
-    executor : concurrent.futures.Executor, optional
-        Where tasks run; threads of this process by default.
-    progress : bool or str
-        Show a bar on stderr where that is a terminal; a string names it.
-    resume : path, optional
-        A folder for finished blocks: the same call goes on from them after a kill.
+    block, executor, progress, resume
+        As in :func:`equinoise.replicates.run`.
     **options
         Options of one policy: ``clip_sums`` of dp-klucb.
 
     Returns
     -------
     BanditRun
+        Raises TypeError or ValueError for arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -179,11 +169,6 @@ def simulate(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------
-# Checks
-# ----------------------------------------------------------------------------------------------------------
-
-
 def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> Floats:
     low, high = (0.0, 1.0) if reward == "bernoulli" else (-_LARGEST_MEAN, _LARGEST_MEAN)
     given = _checks.array("means", means, np.float64, None, low=low, high=high)
@@ -196,11 +181,6 @@ def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> Floats:
     result = given.copy()
     result.flags.writeable = False
     return result
-
-
-# ----------------------------------------------------------------------------------------------------------
-# Work
-# ----------------------------------------------------------------------------------------------------------
 
 
 @kept_as("equinoise.bandits.simulate._run_block")
@@ -225,7 +205,7 @@ def _run_lanes(task: _Task, first: int, end: int, results: Mapping[str, Array]) 
 
     spec, n = POLICIES[task.policy], end - first
     lanes = n
-    if spec.lockstep and n > _VECTOR // 2:  # a vector that is not full costs as much: its rest is thrown away
+    if spec.tabulated and n > _VECTOR // 2:  # one that is not full costs as much: its rest is thrown away
         lanes = -(-n // _VECTOR) * _VECTOR
     mean = _lane_means(task.true_means, first, end, lanes)
     run = rewards.Run(

@@ -1,27 +1,22 @@
 """``equinoise bandit``: the bias of what a bandit gathers, and its regret, with the controls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, completing, one_of
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from equinoise._checks import Option
-    from equinoise.bandits import Policy
-    from equinoise.experiments.commands.bandit import Comparison
+from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, one_of
 
 _MOST_ARMS = 25  # rows of the table of arms
+_MEANS = common.option("True means of the arms, separated by commas.", metavar="M,M,...")
+_EPSILON = "Privacy of every reward; 0.1 by default where the policy needs one."
+_OPTION = "Another option of the policy; may be repeated.{others}"
+_TIES = " arm among equals; by default as the policy has it"
 
 
-def _registry(_: object = None) -> Mapping[str, Policy]:
+def _registry(_: object = None) -> Mapping[str, Any]:
     from equinoise.bandits.policies.registry import POLICIES
 
     return POLICIES
@@ -33,7 +28,7 @@ def _settings(context: typer.Context) -> Iterator[str]:
         yield from (f"{name}={value}" for value in _values(option) or ("",))
 
 
-def _values(option: Option) -> tuple[str, ...]:
+def _values(option: Any) -> tuple[str, ...]:
     return ("yes", "no") if option.kind == "flag" else option.choices
 
 
@@ -52,37 +47,23 @@ def late_help() -> dict[str, str]:
 
 
 def _registered(name: str) -> Any:
-    choices = completing(lambda _: _registry()["private-ucb"].options[name].choices)
-    return typer.Option(help=f"{{{name}}}.", autocompletion=choices)
+    return common.option(f"{{{name}}}.", names=lambda _: _registry()["private-ucb"].options[name].choices)
 
 
 def command(
     context: typer.Context,
     policy: Annotated[
-        str, typer.Option(help="What chooses the arms ({policies}).", autocompletion=completing(_registry))
+        str, common.option("What chooses the arms ({policies}).", names=_registry)
     ] = "private-ucb",
-    means: Annotated[
-        str, typer.Option(metavar="M,M,...", help="True means of the arms, separated by commas.")
-    ] = "1,0.95,0.9,0.85",
-    horizon: Annotated[int, typer.Option(help="Rounds per replicate.")] = 500,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy of every reward; 0.1 by default where the policy needs one.")
-    ] = None,
+    means: Annotated[str, _MEANS] = "1,0.95,0.9,0.85",
+    horizon: Annotated[int, common.option("Rounds per replicate.")] = 500,
+    epsilon: Annotated[float | None, common.option(_EPSILON)] = None,
     replicates: Replicates = 1000,
     width: Annotated[str, _registered("width")] = "counter",
     counter: Annotated[str, _registered("counter")] = "binary",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Another option of the policy; may be repeated.{others}",
-            autocompletion=completing(_settings),
-        ),
-    ] = None,
+    option: Annotated[list[str] | None, common.option(_OPTION, names=_settings, metavar="NAME=VALUE")] = None,
     reward: Annotated[str, one_of("bernoulli", "gaussian")] = "bernoulli",
-    ties: Annotated[
-        str | None, one_of("first", "random", more=" arm among equals; by default as the policy has it")
-    ] = None,
+    ties: Annotated[str | None, one_of("first", "random", more=_TIES)] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     checkpoints: Checkpoints = 50,
@@ -100,8 +81,7 @@ def command(
     from equinoise.experiments.commands.common import files
 
     words = {"n_replicates": "--replicates", "n_checkpoints": "--checkpoints"}
-    with common.refusing(common.options(context, **words)):
-        folder, threads = common.folder_and_threads(out, jobs)
+    with common.refusing(context, **words) as (folder, threads):
         changed = {"means": _means(means), "options": bandit.parsed(policy, option or ())}
         parameters = common.taken(context, bandit.Parameters, **changed)
     with common.pool(threads) as executor:
@@ -115,7 +95,7 @@ def command(
     if as_json:
         common.print_json(document)
     else:
-        print(f"Wrote {', '.join(str(path) for path in written)}")
+        print(f"Wrote {', '.join(map(str, written))}")
 
 
 def _means(text: str) -> tuple[float, ...]:
@@ -125,53 +105,51 @@ def _means(text: str) -> tuple[float, ...]:
         raise ValueError(f"means must be numbers separated by commas, got {text!r}") from None
 
 
-def _show(made: Comparison) -> None:
-    screen = common.console()
-    sign = common.plus_minus(screen)
+def _show(made: Any) -> None:
     print(made.title)
-    screen.print(_runs(made, sign))
-    screen.print(_arms(made, sign))
+    _print_runs(made)
+    _print_arms(made)
     if len(made.parameters.means) > _MOST_ARMS:
         print(f"The first {_MOST_ARMS} arms; all of them are in bias.csv.")
     if made.parameters.replicates > 1:
-        print(f"After {sign}: half of a 95% interval over the replicates.")
+        print(f"After {common.plus_minus()}: half of a 95% interval over the replicates.")
     for sentence in made.sentences:
-        common.paragraph(screen, sentence, "- ")
+        common.paragraph(sentence, "- ")
 
 
-def _runs(made: Comparison, sign: str) -> Table:
-    """Return a table with one line per run."""
+def _print_runs(made: Any) -> None:
     heads = ("mean absolute\nbias", "chance\nalone", "largest\nbias", "arms with\n0 inside", "\nregret")
-    table = common.table("\nrun", *heads)
-    for name, row in made.summaries.items():
-        table.add_row(
+    rows = [
+        (
             name,
-            _cell(row.mean_absolute_bias, row.stderr, sign),
+            _cell(row.mean_absolute_bias, row.stderr),
             "" if row.luck != row.luck else f"{row.luck:z.4f}",
             f"{row.largest_bias:z.4f}",
             "" if row.arms_at_zero is None else f"{row.arms_at_zero:,} of {len(made.parameters.means):,}",
-            _cell(row.regret, row.regret_stderr, sign, ",.1f"),
+            _cell(row.regret, row.regret_stderr, ",.1f"),
         )
-    return table
+        for name, row in made.summaries.items()
+    ]
+    common.print_table(rows, "\nrun", *heads)
 
 
-def _arms(made: Comparison, sign: str) -> Table:
-    """Return a table with one line per arm: the policy, plain UCB and uniform play."""
+def _print_arms(made: Any) -> None:
+    """Print a line per arm: the policy, plain UCB and uniform play."""
     shown = list(dict.fromkeys((made.parameters.policy, "ucb", "uniform")))
     heads = [f"bias,\n{name}" for name in shown]
     bound = [] if made.bound is None else ["its\nbound"]
-    table = common.table("\narm", "\nmean", heads[0], *bound, *heads[1:])
+    rows = []
     for row in made.arms()[:_MOST_ARMS]:
-        first, *others = (_cell(row[name]["bias"], row[name]["stderr"], sign) for name in shown)
+        first, *others = (_cell(row[name]["bias"], row[name]["stderr"]) for name in shown)
         own = [f"{row['bound']:.4f}"] if bound else []
-        table.add_row(f"{row['arm']:,}", f"{row['mean']:g}", first, *own, *others)
-    return table
+        rows.append((f"{row['arm']:,}", f"{row['mean']:g}", first, *own, *others))
+    common.print_table(rows, "\narm", "\nmean", heads[0], *bound, *heads[1:])
 
 
-def _cell(value: float | None, stderr: float | None, sign: str, digits: str = "z.4f") -> str:
+def _cell(value: float | None, stderr: float | None, digits: str = "z.4f") -> str:
     """Return a figure with half of its 95% interval, where there is one."""
     from equinoise._results import Z95
 
     if value is None:
         return "never pulled"
-    return common.estimate(value, None if stderr is None else Z95 * stderr, digits, sign)
+    return common.estimate(value, None if stderr is None else Z95 * stderr, digits)

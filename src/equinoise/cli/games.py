@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import typer
 
-from equinoise.cli.common import AsJson, console, print_json, table
+from equinoise.cli.common import AsJson, print_json, print_table
 
 SMALL = ("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "bandit(10)", "complete(3,3,3)")
 OTHERS = """\
@@ -29,12 +29,9 @@ def command(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    shown = table("game", "infosets", "actions", "depth", "ln S", "best", "uniform")
-    for row in rows:
-        name, *counts, strategies, best, uniform = row.values()
-        numbers = [f"{count:,}" for count in counts]
-        shown.add_row(name, *numbers, f"{strategies:.1f}", f"{best:.4f}", f"{uniform:.4f}")
-    console().print(shown)
+    digits = ("", ",d", ",d", ",d", ".1f", ".4f", ".4f")
+    cells = [[format(value, each) for value, each in zip(row.values(), digits, strict=True)] for row in rows]
+    print_table(cells, "game", "infosets", "actions", "depth", "ln S", "best", "uniform")
     print(OTHERS, end="")
 
 

@@ -1,25 +1,14 @@
 """``equinoise nvo``: from a column of a CSV file to a certified release."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Jobs, Out, completing, one_of, paragraph, say
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from equinoise.experiments.commands.nvo import Release
-
-# What ``equinoise nvo`` prints: the table, the four limits, and what would help where there is no sample.
-
+from equinoise.cli.common import AsJson, Jobs, Out, one_of, option, paragraph, say
 
 _FAILING = 10  # bins that are listed
 _NO_BETTER = 5e-6  # of KL: it is printed with five digits
@@ -39,6 +28,12 @@ _LINES = (  # of the table: a measure in words, its key, and its digits
     ("Jaccard index", "jaccard", ".4f"),
     ("cosine similarity", "cosine", ".4f"),
 )
+_BOUNDS = "Smallest and largest possible value, known without the data. By default the data's own."
+_SCALES = (
+    "Noise scales to choose from: default, paper, a number of geometric steps, or a list in the units of the "
+    "column, such as 20,5,0.1."
+)
+_SEED = "The same rows again, for tests: such a sample is not private."
 _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
 _VERDICT = {
     True: "The sample was drawn with the operating system's randomness.",
@@ -46,30 +41,31 @@ _VERDICT = {
 }
 
 
-def show(made: Release, written: list[Path]) -> None:
+def show(made: Any, written: list[Path]) -> None:
     """Print the table, and what is and is not protected, or why there is no sample."""
-    screen = common.console()
     print(_heading(made))
-    screen.print(_table(made))
+    rows = made.rows()  # a column of the table for each, which fits 80 characters
+    cells = [
+        (words, *("" if row[key] is None else format(row[key], digits) for row in rows))
+        for words, key, digits in _LINES
+    ]
+    common.print_table(cells, "", *(_HEADINGS[row["mechanism"]] for row in rows), narrow=True)
     if made.sample is None:
-        _explain(made, screen)
+        _explain(made)
         return
-    _compare(made, screen)
-    paragraph(screen, made.certificate["promise"])
+    _compare(made)
+    paragraph(made.certificate["promise"])
     for number, sentence in enumerate(made.certificate["limits"], 1):
-        paragraph(screen, sentence, f"{number}. ")
+        paragraph(sentence, f"{number}. ")
     if made.certificate["composed"]["method"] == "Rényi divergence":
         advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
-        paragraph(
-            screen,
-            f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.",
-        )
-    paragraph(screen, _VERDICT[made.parameters.seed is None])
+        paragraph(f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.")
+    paragraph(_VERDICT[made.parameters.seed is None])
     print(f"For others: {', '.join(str(path) for path in written if path.parent.name != 'private')}")
     print(f"Not for others: {', '.join(str(path) for path in written if path.parent.name == 'private')}")
 
 
-def _heading(made: Release) -> str:
+def _heading(made: Any) -> str:
     histogram, game = made.profile.game.histogram, made.profile.game
     left_out = made.column.n_rows - histogram.n
     source = "public" if histogram.bounds_given else "the data's own"
@@ -88,16 +84,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _table(made: Release) -> Table:
-    """Return a table of a column per mechanism, which fits 80 characters."""
-    rows = made.rows()
-    table = common.table("", *(_HEADINGS[row["mechanism"]] for row in rows), narrow=True)
-    for words, key, digits in _LINES:
-        table.add_row(words, *("" if row[key] is None else format(row[key], digits) for row in rows))
-    return table
-
-
-def _compare(made: Release, screen: Console) -> None:
+def _compare(made: Any) -> None:
     """Say where one scale for all records does better than what was found."""
     certified = [other for other in made.others.values() if other.certified]
     best = min(certified, key=lambda other: other.kl, default=made.profile)
@@ -107,13 +94,12 @@ def _compare(made: Release, screen: Console) -> None:
     scale = float(best.game.scales[0]) * (stop - start)
     others = ",".join(f"{each * (stop - start):.4g}" for each in made.profile.game.scales)
     paragraph(
-        screen,
         f"One scale for all records, {scale:.4g}, is more accurate on these data (KL {best.kl:.5f}). To let "
-        f"records choose it too: --search anneal --scales {others},{scale:.4g}",
+        f"records choose it too: --search anneal --scales {others},{scale:.4g}"
     )
 
 
-def reason(made: Release) -> str:
+def reason(made: Any) -> str:
     """Return in one clause why there is no sample."""
     game = made.profile.game
     if made.parameters.total_epsilon is not None:
@@ -125,9 +111,9 @@ def reason(made: Release) -> str:
     return f"{wrong:,} of {game.n:,} records are not satisfied at epsilon {game.epsilon:.4g}"
 
 
-def _explain(made: Release, screen: Console) -> None:
+def _explain(made: Any) -> None:
     """Say which bins fail, and what would help."""
-    from equinoise.nvo.scales import sufficient_scale
+    from equinoise.nvo.noise import sufficient_scale
 
     game = made.profile.game
     failing = made.failing()
@@ -137,11 +123,10 @@ def _explain(made: Release, screen: Console) -> None:
             for row in failing[:_FAILING]
         )
         more = f"; and {len(failing) - _FAILING} more bins" if len(failing) > _FAILING else ""
-        paragraph(screen, f"Not satisfied, by value, the worst first: {listed}{more}.")
+        paragraph(f"Not satisfied, by value, the worst first: {listed}{more}.")
     if made.lower_bound == float("inf"):
         paragraph(
-            screen,
-            "The linear relaxation proves that with these scales and bins nothing can satisfy every record.",
+            "The linear relaxation proves that with these scales and bins nothing can satisfy every record."
         )
     start, stop = game.histogram.range
     enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon) * (stop - start)
@@ -154,11 +139,11 @@ def _explain(made: Release, screen: Console) -> None:
         f"a larger {'--total-epsilon' if together else '--epsilon'}",
         *(["fewer rows (--rows)"] if together else []),
     ]
-    paragraph(screen, "What would help: " + ", ".join(advice[:-1]) + f", or {advice[-1]}.")
+    paragraph("What would help: " + ", ".join(advice[:-1]) + f", or {advice[-1]}.")
 
 
 def _scale_names(_: typer.Context) -> Iterable[str]:
-    from equinoise.nvo.scales import NAMES
+    from equinoise.nvo.noise import NAMES
 
     return NAMES
 
@@ -173,40 +158,23 @@ def _columns(context: typer.Context) -> Iterable[str]:
 def command(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV file with a header.")],
-    column: Annotated[
-        str, typer.Option(help="The column that is released.", autocompletion=completing(_columns))
-    ],
-    epsilon: Annotated[float | None, typer.Option(help="Privacy of one row of the sample.")] = None,
+    column: Annotated[str, option("The column that is released.", names=_columns)],
+    epsilon: Annotated[float | None, option("Privacy of one row of the sample.")] = None,
     total_epsilon: Annotated[
-        float | None, typer.Option(help="Privacy of all rows together, instead of --epsilon.")
+        float | None, option("Privacy of all rows together, instead of --epsilon.")
     ] = None,
-    bounds: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="LO HI",
-            help="Smallest and largest possible value, known without the data. By default the data's own.",
-        ),
-    ] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows of the sample; by default as many as FILE.")] = None,
-    bins: Annotated[int, typer.Option(help="Bins of the range.")] = 101,
-    scales: Annotated[
-        str,
-        typer.Option(
-            help="Noise scales to choose from: default, paper, a number of geometric steps, or a list in the "
-            "units of the column, such as 20,5,0.1.",
-            autocompletion=completing(_scale_names),
-        ),
-    ] = "default",
+    bounds: Annotated[tuple[float, float] | None, option(_BOUNDS, metavar="LO HI")] = None,
+    rows: Annotated[int | None, option("Rows of the sample; by default as many as FILE.")] = None,
+    bins: Annotated[int, option("Bins of the range.")] = 101,
+    scales: Annotated[str, option(_SCALES, names=_scale_names)] = "default",
     search: Annotated[str, one_of("anneal", "best-response", "genetic")] = "anneal",
-    restarts: Annotated[int, typer.Option(help="Searches, of which the best is taken.")] = 1,
-    seed: Annotated[
-        int | None, typer.Option(help="The same rows again, for tests: such a sample is not private.")
-    ] = None,
+    restarts: Annotated[int, option("Searches, of which the best is taken.")] = 1,
+    seed: Annotated[int | None, option(_SEED)] = None,
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows where the column is empty.")
+        bool, option("Leave out rows where the column is empty.", "--drop-missing")
     ] = False,
-    sep: Annotated[str, typer.Option(help="The character between fields; tab for a tabulator.")] = ",",
-    decimal: Annotated[str, typer.Option(help="The decimal mark: . or ,")] = ".",
+    sep: Annotated[str, option("The character between fields; tab for a tabulator.")] = ",",
+    decimal: Annotated[str, option("The decimal mark: . or ,")] = ".",
     jobs: Jobs = None,
     out: Out = Path("equinoise-nvo"),
     as_json: AsJson = False,
@@ -220,8 +188,7 @@ def command(
     from equinoise import _files
     from equinoise.experiments.commands import nvo
 
-    with common.refusing(common.options(context, path="FILE", values="--column", n_bins="--bins")):
-        folder, threads = common.folder_and_threads(out, jobs)
+    with common.refusing(context, path="FILE", values="--column", n_bins="--bins") as (folder, threads):
         parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales))
         with common.working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)

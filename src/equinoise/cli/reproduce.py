@@ -1,7 +1,5 @@
 """``equinoise reproduce``: the experiments of all three papers, and a report to look at."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys
@@ -9,15 +7,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import say
-
-if TYPE_CHECKING:
-    from equinoise.experiments.plan import Report, Step
+from equinoise.cli.common import option, say
 
 _COMPILING = "compiling (first use, some minutes in all)"
 _PATIENCE = 0.6  # seconds that threads have to end after Ctrl-C
@@ -27,22 +22,21 @@ _Pillar = typer.Argument(
     help="efb, nvo, bias or all.",
     autocompletion=common.completing(lambda _: ("efb", "nvo", "bias", "all")),
 )
-_Csv = typer.Option(metavar="FILE", help="A CSV file for nvo, instead of built-in columns.")
-_Target = typer.Option(metavar="NAME", help="Another one, predicted from the first.")
-_Out = typer.Option(help="Folder for report.html, run.json, tables/ and figures/.")
+_Csv = option("A CSV file for nvo, instead of built-in columns.", metavar="FILE")
+_Column = option("Its column that is released.", metavar="NAME")
+_Target = option("Another one, predicted from the first.", metavar="NAME")
+_Out = option("Folder for report.html, run.json, tables/ and figures/.")
 
 
 def command(
     context: typer.Context,
     which: Annotated[str, _Pillar] = "all",
-    scale: Annotated[
-        str, common.one_of("quick", "full", more=": a minute or two, or the papers' sizes")
-    ] = "quick",
+    scale: Annotated[str, common.one_of("quick", "full", more=_SIZES)] = "quick",
     out: Annotated[Path, _Out] = Path("equinoise-report"),
     seed: common.Seed = 0,
     jobs: common.Jobs = None,
     csv: Annotated[Path | None, _Csv] = None,
-    column: Annotated[str | None, typer.Option(metavar="NAME", help="Its column that is released.")] = None,
+    column: Annotated[str | None, _Column] = None,
     target: Annotated[str | None, _Target] = None,
     as_json: common.AsJson = False,
 ) -> None:
@@ -54,8 +48,7 @@ def command(
     """
     from equinoise.experiments import plan
 
-    with common.refusing(common.options(context, path="--csv", values="--column")):
-        folder, threads = common.folder_and_threads(out, jobs)
+    with common.refusing(context, path="--csv", values="--column") as (folder, threads):
         settings = plan.Settings(scale, seed, None if csv is None else str(csv), column, target)
         report = plan.plan(which, settings)
     if csv is not None:
@@ -105,7 +98,7 @@ def _threads(n: int) -> Iterator[tuple[Executor, Executor]]:
 
 
 @contextlib.contextmanager
-def _bars(steps: tuple[Step, ...]) -> Iterator[Callable[[Step, float], None]]:
+def _bars(steps: tuple[Any, ...]) -> Iterator[Callable[[Any, float], None]]:
     """Show a bar for each experiment that has begun and one for all, on stderr where that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda step, share: None
@@ -117,17 +110,15 @@ def _bars(steps: tuple[Step, ...]) -> Iterator[Callable[[Step, float], None]]:
 
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(elapsed_when_finished=True))
-    with Progress(
-        *columns, console=Console(stderr=True), redirect_stdout=False, redirect_stderr=False
-    ) as bars:
+    plain: Any = {"console": Console(stderr=True), "redirect_stdout": False, "redirect_stderr": False}
+    with Progress(*columns, **plain) as bars:
         compiling = bars.add_task(_COMPILING, total=None, visible=False)
         whole = bars.add_task("all experiments", total=sum(step.seconds for step in steps))
-        lines = {
-            step.name: bars.add_task(step.title, total=1.0, visible=False, start=False) for step in steps
-        }
+        hidden: Any = {"total": 1.0, "visible": False, "start": False}
+        lines = {step.name: bars.add_task(step.title, **hidden) for step in steps}
         shares = dict.fromkeys(lines, 0.0)
 
-        def watch(step: Step, share: float) -> None:
+        def watch(step: Any, share: float) -> None:
             line = lines[step.name]
             if not bars.tasks[line].visible:
                 bars.start_task(line)
@@ -139,19 +130,17 @@ def _bars(steps: tuple[Step, ...]) -> Iterator[Callable[[Step, float], None]]:
             yield watch
 
 
-def _print(report: Report, folder: Path, *, as_json: bool) -> None:
+def _print(report: Any, folder: Path, *, as_json: bool) -> None:
     if as_json:
         common.print_json(report.document())
         return
     from rich.markup import escape
 
-    table = common.table("experiment")
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("what came out")
+    rows = []
     for done in report.finished:
         seconds = "kept" if done.kept else f"{done.seconds:.1f}"
-        table.add_row(done.exhibit.name, seconds, escape(done.exhibit.headline))
-    common.console().print(table)
+        rows.append((done.exhibit.name, seconds, escape(done.exhibit.headline)))
+    common.print_table(rows, "experiment", "seconds", last="what came out")
     if not report.complete:
         n = len(report.steps)
         print(f"Not done: {len(report.left)} of {n} experiments. The report holds the others.")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from equinoise import _checks, _files, _results
 from equinoise._typing import Any, Callable, Iterator, Mapping
-from equinoise.experiments.steps import PILLARS, SCALES, Settings, Step, left_out, versions
+from equinoise.experiments.steps import PILLARS, SCALES, SECTIONS, Settings, Step, versions
 from equinoise.report.exhibit import Exhibit
 from equinoise.report.html import page
 
@@ -48,17 +48,10 @@ class Finished:
         exhibit = self.exhibit.document()
         for table in exhibit["tables"].values():
             del table["rows"]  # they are in the files
-        row = {
-            "name": self.exhibit.name,
-            "pillar": self.pillar,
-            "title": self.exhibit.title,
-            "headline": self.exhibit.headline,
-            "seconds": round(self.seconds, 3),
-            "cpu_seconds": round(self.cpu_seconds, 3),
-            "files": list(self.files),
-            "sha256": _digests(self.files),
-            "exhibit": exhibit,
-        }
+        row: dict[str, Any] = {"name": exhibit["name"], "pillar": self.pillar}
+        row |= {"title": exhibit["title"], "headline": exhibit["headline"]}
+        row |= {"seconds": round(self.seconds, 3), "cpu_seconds": round(self.cpu_seconds, 3)}
+        row |= {"files": list(self.files), "sha256": _digests(self.files), "exhibit": exhibit}
         return {**row, "mark": _signed(self.mark, row)}
 
     @classmethod
@@ -160,13 +153,9 @@ class Report:
 def plan(which: str, settings: Settings) -> Report:
     """Return the experiments of one pillar ("efb", "nvo", "bias"), or of "all", with nothing done yet.
 
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        When an argument, the CSV file or a column of it cannot be used.
-    ImportError
-        When one pillar is asked for and needs a package that is not installed. Among all pillars it is left
-        out, and its place says why.
+    Raises TypeError, ValueError or OSError when an argument, the CSV file or a column of it cannot be used,
+    and ImportError when one pillar is asked for and needs a package that is not installed. Among all pillars
+    it is left out, and its place says why.
 
     Examples
     --------
@@ -184,16 +173,9 @@ def plan(which: str, settings: Settings) -> Report:
         except ImportError as error:
             if chosen != "all":
                 raise
-            steps.append(_absent(pillar, str(error)))
+            exhibit = Exhibit(pillar, SECTIONS[pillar], "Left out", "Left out.", f"Left out: {error}")
+            steps.append(Step(pillar, pillar, exhibit.title, lambda *_, made=exhibit: made, 0.1))
     return Report(chosen, settings, tuple(steps))
-
-
-def _absent(pillar: str, reason: str) -> Step:
-    def make(*_: Any) -> Exhibit:
-        return left_out(step, reason)
-
-    step = Step(pillar, pillar, "Left out", make, 0.1)
-    return step
 
 
 def perform(
@@ -205,24 +187,11 @@ def perform(
 ) -> Iterator[Report]:
     """Do a plan step by step, and keep a folder in which the report of what is finished is always whole.
 
-    Parameters
-    ----------
-    report : Report
-        As :func:`plan` returns it.
-    folder : path
-        For ``report.html``, ``run.json``, ``tables/`` and ``figures/``; made where it is missing. What an
-        earlier run with the same settings, data and versions finished there is shown at once and not done
-        again, also that of other pillars; other files of earlier runs are removed. At the full scale,
-        finished parts of an experiment stay in a hidden folder there until it is done.
-    executor : concurrent.futures.Executor, optional
-        Where work runs; threads of this process by default.
-    watch : callable
-        Takes a step and the share of it that is done, as it goes on.
-
-    Yields
-    ------
-    Report
-        After every step, when its files have been written.
+    The folder, made where it is missing, gets ``report.html``, ``run.json``, ``tables/`` and ``figures/``.
+    What an earlier run with the same settings, data and versions finished there is shown at once and not
+    done again, also that of other pillars; other files of earlier runs are removed. At the full scale,
+    finished parts of an experiment stay in a hidden folder there until it is done. The report is yielded
+    after every step, when its files have been written; `watch` takes a step and the share of it that is done.
     """
     for part in (".", "tables", "figures"):  # what a kill left in the middle of a write
         for path in (folder / part).glob(".*.tmp"):

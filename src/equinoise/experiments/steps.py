@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib.metadata
-from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import equinoise
 from equinoise import _checks
 from equinoise._jit import cache_directory
+from equinoise._typing import Any, Callable, Sequence
 from equinoise.report.exhibit import Exhibit
 
 PILLARS = ("efb", "nvo", "bias")
@@ -34,19 +34,14 @@ Progress = Callable[[float], None]  # takes the share of a step that is done, fr
 
 @dataclass(frozen=True)
 class Settings:
-    """What every experiment depends on, checked when made.
+    """What every experiment depends on, checked when made."""
 
-    `scale` is "quick" or "full", the sizes of the papers. A `column` of the file `csv` takes the place of the
-    built-in ones, and `target` is a second one that is predicted from it. `resume` is a folder for what is
-    finished of experiments that are not.
-    """
-
-    scale: str = "quick"
+    scale: str = "quick"  # or "full", the sizes of the papers
     seed: int = 0
-    csv: str | None = None
+    csv: str | None = None  # a file whose `column` takes the place of the built-in ones
     column: str | None = None
-    target: str | None = None
-    resume: str | None = None
+    target: str | None = None  # a second column, predicted from the first
+    resume: str | None = None  # a folder for what is finished of experiments that are not
 
     def __post_init__(self) -> None:
         _checks.choice("scale", self.scale, SCALES)
@@ -90,7 +85,7 @@ def _digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@functools.cache
+@cache
 def _build() -> str:
     """Return what names the sources of this package, and the machine."""
     try:
@@ -99,25 +94,19 @@ def _build() -> str:
         return equinoise.__version__
 
 
-@functools.cache
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of the packages that figures can depend on, as far as they are installed."""
     found = {}
     for name in _PACKAGES:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found
 
 
 @dataclass(frozen=True)
 class Step:
-    """One experiment of the plan: it has the name of its exhibit.
-
-    In ``make(settings, executor, progress) -> Exhibit`` the executor may be None, and progress takes the
-    share that is done. It takes about `seconds`, which only the time left is computed from.
-    """
+    """One experiment of the plan, which has the name of its exhibit and takes about so many seconds."""
 
     name: str
     pillar: str
@@ -133,13 +122,6 @@ def spread(
 
     `progress` takes the share of items that are done, each time one ends. What a function raises is raised
     at once; items that have not begun are cancelled.
-
-    Examples
-    --------
-    >>> spread(str, [1, 2], None, print)
-    0.5
-    1.0
-    ['1', '2']
     """
     if executor is None:
         results = []
@@ -158,31 +140,13 @@ def spread(
     return [future.result() for future in futures]
 
 
-def left_out(step: Step, reason: str) -> Exhibit:
-    """Return what stands for an experiment that cannot be done here."""
-    return Exhibit(step.name, SECTIONS[step.pillar], step.title, "Left out.", f"Left out: {reason}")
-
-
-# A row for each experiment of ``equinoise reproduce``: all that is said about it is said there.
-
-
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment, at either scale.
+    """A row for one experiment of ``equinoise reproduce``: its name is that of its step and its files.
 
-    Attributes
-    ----------
-    name : str
-        Of its step, its exhibit and its files.
-    pillar : {"efb", "nvo", "bias"}
-    title : str
-    function : callable
-        ``function(experiment, size, settings, executor, progress) -> Exhibit``. The executor may be None;
-        progress takes the share that is done.
-    quick, full
-        What the function gets as `size` at either scale.
-    seconds : (float, float)
-        About how long it takes at either scale, for nothing but the time left.
+    ``function(experiment, size, settings, executor, progress) -> Exhibit`` gets `quick` or `full` as its
+    size, an executor or None, and what takes the share that is done. At either scale it takes about
+    `seconds`, which only the time left is computed from.
     """
 
     name: str

@@ -42,6 +42,7 @@ def from_nested(nested: Any) -> tuple[GameTree, Environment]:
     >>> environment.best_response()
     (0.375, array([0., 1., 1., 0.]))
     """
+    _check_ends(nested)
     infosets = [nested]
     parents: list[tuple[int, int, int]] = [
         (-1, 0, 0)
@@ -71,6 +72,22 @@ def from_nested(nested: Any) -> tuple[GameTree, Environment]:
     return tree, Environment(tree, *probabilities, _sealed(leaf_loss, np.float64))
 
 
+def _check_ends(nested: object) -> None:
+    """Refuse lists that hold themselves, however deep; what else is wrong is found later."""
+    path, done = [(nested, iter(nested if isinstance(nested, list | tuple) else ()))], set()
+    within = {id(nested)}
+    while path:
+        child = next((x for x in path[-1][1] if isinstance(x, list | tuple) and id(x) not in done), None)
+        if child is None:
+            done.add(id(path[-1][0]))
+            within.discard(id(path.pop()[0]))
+        elif id(child) in within:
+            raise ValueError(f"nested must end, but a list in it holds itself, {len(path)} lists deep")
+        else:
+            within.add(id(child))
+            path.append((child, iter(child)))
+
+
 def _sealed(values: list[Any], dtype: DTypeLike) -> Array:
     return seal(np.array(values, dtype=dtype))
 
@@ -98,7 +115,9 @@ def _name(parents: list[tuple[int, int, int]], infoset: int, *rest: int) -> str:
     while infoset > 0:
         infoset, action, child = parents[infoset]
         steps += [child, action]
-    return "nested" + "".join(f"[{i}]" for i in reversed(steps))
+    places = [f"[{i}]" for i in reversed(steps)]
+    cut = [*places[:6], f"...({len(places) - 12} more)...", *places[-6:]] if len(places) > 20 else places
+    return "nested" + "".join(cut)
 
 
 _MOST = 2**31

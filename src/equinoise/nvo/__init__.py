@@ -4,9 +4,8 @@
 ``Profile`` is what they chose, with its privacy checked from the definition.
 """
 
-from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.game import NoiseGame
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.profile import Profile
+from equinoise.nvo.profile import Evaluation, Profile
 
 __all__ = ["Evaluation", "Histogram", "NoiseGame", "Profile"]

@@ -28,18 +28,9 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 class Column:
     """A column of numbers.
 
-    Attributes
-    ----------
-    name : str
-        As in the header.
-    values : int64[n], uint64[n] or float64[n]
-        Finite. Integers where every entry was written as one.
-    row_of : int64[n]
-        In which row of the file a value is, counted from 1 below the header.
-    n_rows : int
-        Rows of the file; the column is empty in those that were left out.
-    sep : str
-        The character between fields.
+    Its name is as in the header. The values, finite, are int64[n] or uint64[n] where every entry was written
+    as an integer, else float64[n]. row_of int64[n] says in which row of the file each is, counted from 1
+    below the header; n_rows counts them all, and `sep` is the character between fields.
     """
 
     name: str
@@ -57,25 +48,10 @@ def read_column(
     decimal: str = ".",
     drop_missing: bool = False,
 ) -> Column:
-    """Read one column of a CSV file with a header.
+    """Read one column of a CSV file in UTF-8 with a header, in which 2020 is what is called "2020".
 
-    Parameters
-    ----------
-    path : path
-        UTF-8, with or without a byte-order mark.
-    column : str or int
-        Its name in the header; 2020 is the column that is called "2020".
-    sep : str
-        The character between fields; "tab" for a tabulator.
-    decimal : {".", ","}
-        The decimal mark.
-    drop_missing : bool
-        Leave out rows where the column is empty or says NA, NaN or the like. Otherwise such a row is
-        refused.
-
-    Returns
-    -------
-    Column
+    `sep` is the character between fields, or "tab", and `decimal` "." or ",". A row in which the column is
+    empty or says NA, NaN or the like is refused, or left out by `drop_missing`.
 
     Examples
     --------
@@ -95,10 +71,9 @@ def read_column(
     if missing.all():
         raise ValueError(f"column must hold numbers, got none in {names[at]!r}")
     if missing.any() and not drop:
-        raise ValueError(
-            f"column must have no missing value, got {int(missing.sum()):,} in the {missing.size:,} rows of "
-            f"{names[at]!r}, the first in row {int(missing.argmax()) + 1}; drop_missing=True leaves them out"
-        )
+        found = f"{int(missing.sum()):,} in the {missing.size:,} rows of {names[at]!r}"
+        found += f", the first in row {int(missing.argmax()) + 1}; drop_missing=True leaves them out"
+        raise ValueError(f"column must have no missing value, got {found}")
     return Column(names[at], numbers, np.flatnonzero(~missing) + 1, missing.size, mark)
 
 
@@ -126,17 +101,9 @@ def _separator(sep: object, decimal: object) -> str:
 def _header(file: Path, mark: str) -> list[str]:
     import pandas as pd
 
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
     with _explained(file, mark):
-        frame = pd.read_csv(
-            file,
-            sep=mark,
-            encoding="utf-8-sig",
-            header=None,
-            nrows=1,
-            dtype=str,
-            keep_default_na=False,
-            skip_blank_lines=False,
-        )
+        frame = pd.read_csv(file, sep=mark, encoding="utf-8-sig", header=None, nrows=1, **options)
     return [str(name) for name in frame.iloc[0]]
 
 
@@ -200,20 +167,11 @@ def _numbers(file: Path, names: list[str], at: int, mark: str, decimal: str) -> 
     """Return the numbers that are there, and which rows have none, bool[rows]."""
     import pandas as pd
 
-    options: dict[str, Any] = {
-        "sep": mark,
-        "decimal": decimal,
-        "encoding": "utf-8-sig",
-        "header": None,
-        "skiprows": 1,
-        "names": range(len(names)),
-        "index_col": False,
-        "dtype": {i: str for i in range(len(names)) if i != at},
-        "dtype_backend": "numpy_nullable",
-        "skip_blank_lines": len(names) > 1,  # in a single column an empty line is a missing value
-        "low_memory": False,
-        "chunksize": _CHUNK,
-    }
+    others = {i: str for i in range(len(names)) if i != at}
+    options: dict[str, Any] = {"decimal": decimal, "skiprows": 1, "names": range(len(names))}
+    options |= {"dtype": others, "dtype_backend": "numpy_nullable", "index_col": False, "low_memory": False}
+    options |= {"sep": mark, "encoding": "utf-8-sig", "header": None, "chunksize": _CHUNK}
+    options["skip_blank_lines"] = len(names) > 1  # in a single column an empty line is a missing value
     parts, gaps = [], [np.empty(0, dtype=np.bool_)]
     nothing_below = contextlib.suppress(pd.errors.EmptyDataError)
     with _explained(file, mark), nothing_below, pd.read_csv(file, **options) as chunks:
@@ -221,15 +179,10 @@ def _numbers(file: Path, names: list[str], at: int, mark: str, decimal: str) -> 
             numbers, missing = _chunk(chunk[at], names[at])
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
-    gap = _without_last_lines(np.concatenate(gaps), len(names))
+    gap = np.concatenate(gaps)
+    if len(names) == 1 and not gap.all():  # empty lines at the end of a single column are no rows
+        gap = gap[: gap.size - int(gap[::-1].argmin())]
     return (np.concatenate(parts) if parts else np.empty(0)), gap
-
-
-def _without_last_lines(missing: Flags, width: int) -> Flags:
-    """Leave out empty lines at the end of a file with a single column: they are no rows."""
-    if width > 1 or missing.all():
-        return missing
-    return missing[: missing.size - int(missing[::-1].argmin())]
 
 
 def _chunk(column: pd.Series[Any], name: str) -> tuple[Array, Flags]:

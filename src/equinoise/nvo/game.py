@@ -9,15 +9,11 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, Floats, Ints
-from equinoise.nvo import evaluation
-from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import LaplaceNoise, Noise, masses
-from equinoise.nvo.profile import Profile
+from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, sufficient_scale, uniform_scale
+from equinoise.nvo.profile import Evaluation, Profile, evaluate
 from equinoise.nvo.registry import SEARCHES
-from equinoise.nvo.scales import chosen_scales, sufficient_scale, uniform_scale
 from equinoise.nvo.search import dynamics
-from equinoise.nvo.search.dynamics import Found, checked_counts
 
 
 class Game(ABC):
@@ -58,10 +54,10 @@ class Game(ABC):
     def evaluate(self, counts: ArrayLike) -> Evaluation:
         """Evaluate counts int64[K, V], which add up to the histogram over V, from the definition."""
         given = self._counts(counts)
-        return evaluation.evaluate(self.noise, self.histogram.counts, given, self.epsilon, self.delta)
+        return evaluate(self.noise, self.histogram.counts, given, self.epsilon, self.delta)
 
     def _counts(self, counts: ArrayLike) -> Ints:
-        return checked_counts("counts", counts, self.histogram.counts, len(self.scales))
+        return dynamics.checked_counts("counts", counts, self.histogram.counts, len(self.scales))
 
     def profile(self, counts: ArrayLike, method: str = "given", **found: Any) -> Profile:
         """Return a profile of this game from its counts, int64[K, V]."""
@@ -89,8 +85,12 @@ class LimitedGame(Game):
         counts = self.histogram.counts
         return masses(self.noise, np.flatnonzero(counts)), counts, self.epsilon
 
-    def _found(self, search: str, found: Found, seed: int | None = None) -> Profile:
-        return self.profile(found.counts, SEARCHES[search].label, seed=seed)
+    def _run(self, search: str, **options: Any) -> Profile:
+        """Return the profile that a search of :mod:`equinoise.nvo.search` ends with."""
+        from equinoise.nvo.search import arrays
+
+        found = getattr(arrays, search)(*self._searched, **options)
+        return self.profile(found.counts, SEARCHES[search].label, seed=options.get("seed"))
 
     def anneal(
         self,
@@ -108,10 +108,7 @@ class LimitedGame(Game):
         >>> NoiseGame(histogram, epsilon=1).anneal(steps=1000).certified
         True
         """
-        from equinoise.nvo.search.local import anneal
-
-        found = anneal(*self._searched, seed=seed, replicate=replicate, start=start, steps=steps)
-        return self._found("anneal", found, seed)
+        return self._run("anneal", seed=seed, start=start, steps=steps, replicate=replicate)
 
     def genetic(
         self,
@@ -136,18 +133,8 @@ class LimitedGame(Game):
         >>> NoiseGame(histogram, epsilon=1).genetic(generations=3).method
         'genetic search'
         """
-        from equinoise.nvo.search.enumeration import genetic
-
-        found = genetic(
-            *self._searched,
-            seed=seed,
-            generations=generations,
-            population=population,
-            parents=parents,
-            mutation=mutation,
-            kept=kept,
-        )
-        return self._found("genetic", found, seed)
+        sizes = {"generations": generations, "population": population, "parents": parents, "kept": kept}
+        return self._run("genetic", seed=seed, mutation=mutation, **sizes)
 
     def exhaustive(self) -> Profile:
         """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`.
@@ -159,9 +146,7 @@ class LimitedGame(Game):
         >>> game.lower_bound() <= game.exhaustive().kl
         True
         """
-        from equinoise.nvo.search.enumeration import exhaustive
-
-        return self._found("exhaustive", exhaustive(*self._searched))
+        return self._run("exhaustive")
 
     def lower_bound(self, *, nodes: int = 32, enough: float = np.inf) -> float:
         """Return a KL that no certified profile goes below, see :func:`equinoise.nvo.bound.lower_bound`.
@@ -173,7 +158,7 @@ class LimitedGame(Game):
         >>> 0.0 <= game.lower_bound(nodes=1) <= game.best_response().kl
         True
         """
-        from equinoise.nvo.bound.lower import lower_bound
+        from equinoise.nvo.bound import lower_bound
 
         return lower_bound(*self._searched, nodes=nodes, enough=enough)
 
@@ -196,10 +181,11 @@ class NoiseGame(LimitedGame):
     Notes
     -----
     A record of bin k with scale v gives bin x the mass M[k, v, x], proportional to exp(-|x_k - x|/b_v) and
-    adding up to one over the K bins. A draw from the release is bin x with probability S[x]/n, S the sum
-    over all records. The payoff is the number of records whose removal changes every probability by a factor
-    of at most e^epsilon, plus 1 - KL/ln K, KL the divergence of the release from the histogram. All depends
-    only on how many records of a bin use a scale.
+    adding up to one over the K bins. A draw is bin x with probability S[x]/n, S the sum over all records.
+    The payoff is the number of records whose removal changes every probability by a factor of at most
+    e^epsilon, plus 1 - KL/ln K, KL the divergence of the release from the histogram.
+
+    Raises ValueError for an epsilon or scales out of range, TypeError for what is no histogram or number.
 
     References
     ----------
@@ -252,31 +238,23 @@ class NoiseGame(LimitedGame):
         Parameters
         ----------
         seed : int or None
-            For the order of turns, and for a random start. None takes randomness from the operating system.
+            For the order of turns and a random start; None takes the operating system's randomness.
         start : {"largest", "random"} or int64[K, V]
             "largest" gives every record the largest scale: where that satisfies everybody, so does every
-            profile after it. "random" draws a scale for every record, as in the paper: it may end where some
-            are not satisfied. Or a profile to start from.
-        restarts : int
-            Runs with different orders and starts, of which the best payoff is kept.
-        max_rounds : int
-            Rounds after which a run gives up; its profile says ``converged=False``.
-        executor : concurrent.futures.Executor, optional
-            Where restarts run; threads of this process by default.
-        progress : bool
-            Show a bar on stderr where that is a terminal.
-
-        Returns
-        -------
-        Profile
-            From which no record alone gains more than 1e-12 by another scale.
+            profile after it. "random" draws each scale, as in the paper, and may end where some are not
+            satisfied. Or a profile to start from.
+        restarts, max_rounds : int
+            Runs with different orders and starts, of which the best payoff is kept, and rounds after which
+            one gives up; its profile says ``converged=False``.
+        executor, progress : concurrent.futures.Executor, bool
+            Where restarts run, threads of this process by default, and whether to show a bar on stderr.
 
         Notes
         -----
-        The payoff is a potential, so the dynamics end. The order of turns is drawn once. Up to 65,535 records
-        each take their own turn. Of more, records of one bin and scale take turns in groups, whose order is
-        drawn for every round; of a group so many move together that the first and the last of them would
-        choose the same. Either way the end is where no single record wants to move.
+        From the profile no record alone gains more than 1e-12 by another scale. The payoff is a potential,
+        so the dynamics end. The order of turns is drawn once. Of more than 65,535 records those of one bin
+        and scale take turns in groups, whose order is drawn for every round, and so many move together that
+        the first and the last would choose the same.
 
         References
         ----------
@@ -304,27 +282,18 @@ class NoiseGame(LimitedGame):
             progress=progress,
         )
         label = SEARCHES["best-response"].label
-        profiles = (
-            self.profile(counts, label, seed=seed, rounds=rounds, converged=converged)
-            for counts, rounds, converged in found
-        )
+        profiles = (self.profile(c, label, seed=seed, rounds=r, converged=ended) for c, r, ended in found)
         return max(profiles, key=lambda profile: profile.payoff)
 
     def laplace(self, rule: str = "paper") -> Profile:
-        """Return a profile in which all records use one scale: the Laplace mechanism.
+        """Return a profile, of a game with this scale only, in which all use one: the Laplace mechanism.
 
         Parameters
         ----------
         rule : {"paper", "amplified", "smallest"}
-            "paper" is sensitivity/epsilon, which takes no account of that one of n records is drawn.
-            "amplified" is the smallest scale that is private for any data of n values in K bins,
-            (1 - 1/K)/ln(1 + n (e^epsilon - 1)). "smallest" is the smallest that is private for these data,
-            found by bisection.
-
-        Returns
-        -------
-        Profile
-            Of a game that has this scale only.
+            "paper" is sensitivity/epsilon, which takes no account of that one of n records is drawn;
+            "amplified" (1 - 1/K)/ln(1 + n (e^epsilon - 1)), the smallest that is private for any n values in
+            K bins; "smallest" the smallest that is private for these data, found by bisection.
 
         References
         ----------

@@ -13,22 +13,22 @@ from statistics import NormalDist
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any, Floats, Ints
-from equinoise.nvo.evaluation import deltas, sticks
+from equinoise._random import stream_key
+from equinoise._typing import Any, Callable, Floats, Ints, Iterator
 from equinoise.nvo.game import Game
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.profile import Profile
+from equinoise.nvo.noise import named
+from equinoise.nvo.profile import Profile, deltas, sticks
 from equinoise.nvo.registry import SEARCHES
-from equinoise.nvo.scales import MULTIPLES, positive
-from equinoise.nvo.search.descent import anneal
 from equinoise.nvo.search.dynamics import all_largest
 
 __all__ = ["GaussianGame", "GaussianNoise", "GaussianProfile", "deltas"]
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
 _SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
-
-
+_GAIN = 1e-12  # of KL, in nats: less is rounding
+_ROUNDS = 200
+_HOT, _COLD = 0.3, 1e-5  # temperatures at which annealing starts and ends, in nats of KL
 GaussianProfile = Profile
 
 
@@ -36,13 +36,8 @@ GaussianProfile = Profile
 class GaussianNoise:
     """Gaussian noise on equal bins; noise that would leave the range is not added.
 
-    The mass M[k, v, x] is proportional to exp(-(x_k - x)^2/(2 s_v^2)) and adds up to one over x.
-
-    Attributes
-    ----------
-    n_bins : int
-    scales : float64[V]
-        Standard deviations before noise that would leave the range is left out, normalised.
+    The mass M[k, v, x] is proportional to exp(-(x_k - x)^2/(2 s_v^2)) and adds up to one over x. The scales
+    s float64[V] are standard deviations before noise that would leave the range is left out, normalised.
 
     Examples
     --------
@@ -67,8 +62,7 @@ class GaussianNoise:
 
     def column(self, x: int) -> Floats:
         """Return M[:, :, x], float64[K, V]."""
-        bins = np.arange(self.n_bins)
-        return np.concatenate([self.rows(bins[k : k + 1])[:, :, x] for k in range(self.n_bins)])
+        return np.concatenate([self.rows(np.array([k]))[:, :, x] for k in range(self.n_bins)])
 
     @staticmethod
     def tail(share: float) -> float:
@@ -82,11 +76,10 @@ class GaussianGame(Game):
 
     Parameters
     ----------
-    histogram : Histogram
-    epsilon : float
-        What every record asks for: positive and finite.
+    histogram, epsilon : Histogram, float
+        Records, and what each asks for: positive and finite.
     delta : float
-        Positive and below 1/n, where it would mean nothing. Above a tenth of 1/n there is a warning.
+        Positive and below 1/n, where it would mean nothing: ValueError. Above a tenth of that it warns.
     scales : "default" or float64[V]
         Standard deviations, normalised; by default those of the Laplace game's default scales.
 
@@ -112,22 +105,13 @@ class GaussianGame(Game):
         epsilon = self._begin(Histogram)
         delta = _checks.number("delta", self.delta, 0.0, 1.0, open_low=True)
         if delta >= 1.0 / self.n:
-            raise ValueError(
-                f"delta must be far below 1/n = {1 / self.n:.3g}, got {delta:g}: to hand out one whole "
-                "record is (0, 1/n)-private"
-            )
+            why = "to hand out one whole record is (0, 1/n)-private"
+            raise ValueError(f"delta must be far below 1/n = {1 / self.n:.3g}, got {delta:g}: {why}")
         if delta > _FAR_BELOW / self.n:
-            warnings.warn(
-                f"delta {delta:g} is not far below 1/n = {1 / self.n:.3g}: a record may be revealed outright "
-                "nearly as often as if one were handed out whole",
-                stacklevel=3,
-            )
-        if isinstance(self.scales, str):
-            _checks.choice("scales", self.scales, ("default",))
-            unit = math.sqrt(2.0) * self.histogram.sensitivity / epsilon
-            self._keep("scales", np.array(MULTIPLES["default"]) * unit)
-        else:
-            self._keep("scales", positive("scales", self.scales))
+            why = "a record may be revealed outright nearly as often as if one were handed out whole"
+            warnings.warn(f"delta {delta:g} is not far below 1/n = {1 / self.n:.3g}: {why}", stacklevel=3)
+        unit = math.sqrt(2.0) * self.histogram.sensitivity / epsilon
+        self._keep("scales", named("scales", self.scales, unit, ("default",)))
 
     @cached_property
     def noise(self) -> GaussianNoise:
@@ -147,3 +131,102 @@ class GaussianGame(Game):
         counts = np.zeros((self.histogram.n_bins, len(self.scales)), dtype=np.int64)
         counts[bins] = found
         return self.profile(counts, SEARCHES["anneal"].label, seed=seed, rounds=rounds)
+
+
+# Search by whole groups under any promise: from a profile that keeps it, never leaving it. Here a record is
+# satisfied by a sum over the bins, not by limits at each of them, and what makes the compiled searches quick
+# says nothing about such a sum: this one looks at all records after every move, for a hundred bins or so.
+
+Judge = Callable[[Ints, Floats], bool]
+
+
+class _Walk:
+    """A profile, what it releases and its KL up to a constant, and moves that every record agrees to."""
+
+    def __init__(self, masses: Floats, start: Ints, target: Floats, satisfied: Judge) -> None:
+        self.masses, self.satisfied = masses, satisfied
+        self.counts = start.copy()
+        self.seen = target > 0.0
+        self.p = target[self.seen]
+        self.add_up()
+        self.kl = self._score(self.total[self.seen])
+
+    def add_up(self) -> None:
+        self.total = np.tensordot(self.counts.astype(np.float64), self.masses, axes=2)
+
+    def _score(self, total: Floats) -> float:
+        """Return KL up to a constant, infinite where something of the histogram is no longer released."""
+        return float(-(self.p * np.log(total)).sum()) if (total > 0.0).all() else np.inf
+
+    def move(self, b: int, v: int, w: int, size: int, below: float) -> bool:
+        """Move records of a bin between two scales if KL is then below a limit and all are satisfied."""
+        change = size * (self.masses[b, w] - self.masses[b, v])
+        score = self._score((self.total + change)[self.seen])
+        if not score < below:
+            return False
+        self.counts[b, [v, w]] += -size, size
+        if not self.satisfied(self.counts, self.total + change):
+            self.counts[b, [v, w]] += size, -size
+            return False
+        self.total, self.kl = self.total + change, score
+        return True
+
+
+def anneal(
+    masses: Floats,
+    start: Ints,
+    target: Floats,
+    satisfied: Judge,
+    *,
+    seed: int | None = 0,
+    steps: int = 20_000,
+) -> tuple[Ints, int]:
+    """Move random groups, at first also where KL grows, and descend from the best profile on the way.
+
+    Of so many steps each tries a move. In a round of the descent every bin's records are offered every other
+    scale: all of those with one scale, half of them, a quarter, down to one; it ends with a round without a
+    move. Noise float64[B, V, X] of the B bins that have records, the profile int64[B, V] to start from, the
+    histogram float64[X], and a function from counts and what they release to whether all are satisfied.
+    Return the profile (the start where that does not satisfy everybody) and the rounds.
+    """
+    walk = _Walk(masses, start, target, satisfied)
+    random = np.random.Generator(np.random.Philox(key=stream_key(seed)))
+    best, lowest = walk.counts.copy(), walk.kl
+    for step in range(steps if satisfied(walk.counts, walk.total) else 0):
+        temperature = _HOT * (_COLD / _HOT) ** (step / steps)
+        b, v, w, size = _any_move(walk.counts, random)
+        if v == w or not walk.move(b, v, w, size, walk.kl + temperature * random.exponential()):
+            continue
+        if walk.kl < lowest:
+            best, lowest = walk.counts.copy(), walk.kl
+    walk = _Walk(masses, best, target, satisfied)
+    rounds, moved = 0, satisfied(walk.counts, walk.total)
+    while moved and rounds < _ROUNDS:
+        rounds, moved = rounds + 1, False
+        for move in _moves(walk.counts):
+            moved |= walk.move(*move, walk.kl - _GAIN)
+        walk.add_up()
+    return walk.counts, rounds
+
+
+def _any_move(counts: Ints, random: np.random.Generator) -> tuple[int, int, int, int]:
+    """Return bin, scale, other scale and size of a random move: half of the time a whole group."""
+    b = int(random.integers(len(counts)))
+    v = int(random.choice(np.flatnonzero(counts[b])))
+    size = int(counts[b, v])
+    if random.random() < 0.5:
+        size = int(random.integers(1, size + 1))
+    return b, v, int(random.integers(counts.shape[1])), size
+
+
+def _moves(counts: Ints) -> Iterator[tuple[int, int, int, int]]:
+    """Yield bin, scale, other scale and size of every move that the present counts allow."""
+    n_bins, n_scales = counts.shape
+    for b in range(n_bins):
+        for v in range(n_scales):
+            for w in range(n_scales):
+                size = int(counts[b, v]) if v != w else 0
+                while size > 0:
+                    if size <= counts[b, v]:
+                        yield b, v, w, size
+                    size //= 2

@@ -18,30 +18,46 @@ _SNAP = 1e-9  # of a bin: ten times 0.1 falls where 1 does
 _LARGEST_INTEGER = 2.0**62
 
 
+class Binned:
+    """What counts over bins, `counts` int64[K], and the bin of each record, `bin_of` int64[n], say."""
+
+    counts: Ints
+    bin_of: Ints
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.bin_of)
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins, K; of pairs these are the cells of their grid, K1 K2."""
+        return len(self.counts)
+
+    @cached_property
+    def pmf(self) -> Floats:
+        """Share of the records in each bin, float64[K]."""
+        return _sealed(self.counts / self.n)
+
+
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class Histogram(Binned):
     """Counts of n values over K equal bins; made by :meth:`from_values`.
 
-    The bins divide a range that is wider than the values, so that most of the noise added to any of them
-    stays inside. Places are normalised: the range is [0, 1], bin k has the midpoint (k + 1/2)/K.
+    The bins divide a range wider than the values, so that most of the noise stays inside. Places are
+    normalised: the range is [0, 1], bin k has the midpoint (k + 1/2)/K.
 
     Attributes
     ----------
-    counts : int64[K]
-        Values in each bin, n in all.
-    bin_of : int64[n]
-        Bin of each value, in the order they were given.
-    midpoints : float64[K]
-        Normalised.
-    sensitivity : float
-        How far apart two values can be, normalised: (high - low) over the length of the range.
-    range : (float, float)
-        Where bin 0 starts and bin K - 1 stops, in the data's units.
-    bounds : (float, float)
-        Smallest and largest value that could occur, (low, high), in the data's units.
+    counts, bin_of : int64[K], int64[n]
+        Values in each bin, n in all, and the bin of each value, in the order they were given.
+    midpoints, sensitivity : float64[K], float
+        Normalised; how far apart two values can be, (high - low) over the length of the range, too.
+    range, bounds : (float, float)
+        Where bin 0 starts and bin K - 1 stops, and the smallest and largest value that could occur, (low,
+        high), in the data's units.
     bounds_given : bool
-        Whether the bounds came from the user. Otherwise they are the data's own least and largest value,
-        and tell something about those two records.
+        Whether the bounds came from the user; the data's own tell something about two records.
     integers : bool
         Whether the values were integers; then :meth:`to_units` gives integers.
 
@@ -69,21 +85,6 @@ class Histogram:
         """The histogram itself: there is one column."""
         return (self,)
 
-    @property
-    def n(self) -> int:
-        """Number of values."""
-        return len(self.bin_of)
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins, K."""
-        return len(self.counts)
-
-    @cached_property
-    def pmf(self) -> Floats:
-        """Share of the values in each bin, float64[K]."""
-        return _sealed(self.counts / self.n)
-
     @classmethod
     def from_values(
         cls,
@@ -99,21 +100,17 @@ class Histogram:
         Parameters
         ----------
         values : array_like, shape (n,)
-            At least two numbers, none missing, not all equal unless `bounds` are given.
+            At least two numbers, none missing, not all equal unless `bounds` are given; any others raise
+            ValueError, and what is no number TypeError.
         n_bins : int
             K, from 2 to a million.
         percentile : float
             p in (1/2, 1): the range leaves room for the noise of a Laplace mechanism up to this percentile.
         range_epsilon : float
-            Privacy parameter of that Laplace mechanism, positive. It is part of how values are binned, and
-            need not be the epsilon of any game.
+            Privacy parameter of that Laplace mechanism, positive; it need not be the epsilon of any game.
         bounds : (float, float), optional
             Smallest and largest value that anybody could have, known without the data. No value may lie
             outside. By default the data's own.
-
-        Returns
-        -------
-        Histogram
 
         Notes
         -----
@@ -139,31 +136,19 @@ class Histogram:
         span = high - low
         length = span * (1.0 + 2.0 * margin)
         edges = (low - span * margin, low - span * margin + length)
-        if not (math.isfinite(length) and math.isfinite(edges[0]) and math.isfinite(edges[1])):
-            raise ValueError(
-                f"range_epsilon must leave a finite range, got {range_epsilon!r} for values from {low!r} "
-                f"to {high!r}"
-            )
+        if not all(map(math.isfinite, (length, *edges))):
+            found = f"{range_epsilon!r} for values from {low!r} to {high!r}"
+            raise ValueError(f"range_epsilon must leave a finite range, got {found}")
         sensitivity = 1.0 / (1.0 + 2.0 * margin)
         bin_of, counts = _count(given, low, span, margin, sensitivity, k)
-        integers = given.dtype.kind in "iu" and max(abs(edges[0]), abs(edges[1])) <= _LARGEST_INTEGER
-        midpoints = _sealed((np.arange(k) + 0.5) / k)
-        return cls(
-            counts, bin_of, midpoints, sensitivity, edges, (low, high), bounds is not None, bool(integers)
-        )
+        integers = given.dtype.kind in "iu" and max(map(abs, edges)) <= _LARGEST_INTEGER
+        midpoints, public = _sealed((np.arange(k) + 0.5) / k), bounds is not None
+        return cls(counts, bin_of, midpoints, sensitivity, edges, (low, high), public, bool(integers))
 
     def to_units(self, bins: ArrayLike) -> Array:
-        """Return midpoints of bins in the data's units.
+        """Return midpoints of bins int64[...], 0 to K - 1, in the data's units, float64[...] or int64[...].
 
-        Parameters
-        ----------
-        bins : int64[...]
-            Numbers of bins, 0 to K - 1.
-
-        Returns
-        -------
-        float64[...] or int64[...]
-            Integers (the nearest to a midpoint) when the values were integers.
+        They are rounded to integers where the values were integers.
 
         Examples
         --------
@@ -211,10 +196,10 @@ def _refuse(given: Array) -> None:
         if missing.any():
             where = _first(missing)
             raise ValueError(f"values must have none missing, got {given[where]} at index {where}")
-        wrong = next(
-            (e for e in given if isinstance(e, bool | str) or not isinstance(e, int | float)), given[0]
+        wrong = [e for e in given if isinstance(e, bool | str) or not isinstance(e, int | float)]
+        raise TypeError(
+            f"values must be an array of numbers, got objects such as {_checks.shown([*wrong, given[0]][0])}"
         )
-        raise TypeError(f"values must be an array of numbers, got objects such as {_checks.shown(wrong)}")
     kind = f"dtype {given.dtype}"
     if given.dtype.kind in "US":
         kind = f"text such as {_checks.shown(given[0].item())}"
@@ -222,9 +207,8 @@ def _refuse(given: Array) -> None:
 
 
 def _is_missing(entry: object) -> bool:
-    if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(entry, float) and math.isnan(entry)
+    named = entry is None or type(entry).__name__ in ("NAType", "NaTType")
+    return named or (isinstance(entry, float) and math.isnan(entry))
 
 
 def _first(wrong: Any) -> int:
@@ -232,7 +216,6 @@ def _first(wrong: Any) -> int:
 
 
 def _limits(given: Array) -> tuple[float, float]:
-    """Return least and largest value as floats."""
     low, high = float(given.min()), float(given.max())
     if low == high:
         raise ValueError(f"values must differ where bounds are not given, got {low!r} only")
@@ -253,10 +236,8 @@ def _bounds(bounds: object, given: Array) -> tuple[float, float]:
     slack = _SNAP * (high - low) / MAX_BINS
     for where in (int(given.argmin()), int(given.argmax())):
         if not low - slack <= float(given[where]) <= high + slack:
-            raise ValueError(
-                f"bounds must not leave a value out, got {_checks.shown(bounds)} "
-                f"and the value {given[where]} at index {where}"
-            )
+            found = f"{_checks.shown(bounds)} and the value {given[where]} at index {where}"
+            raise ValueError(f"bounds must not leave a value out, got {found}")
     return low, high
 
 
@@ -264,8 +245,7 @@ def _count(
     given: Array, low: float, span: float, margin: float, sensitivity: float, k: int
 ) -> tuple[Ints, Ints]:
     """Return the bin of every value, int64[n], and the number in every bin, int64[K]."""
-    bin_of = np.empty(len(given), dtype=np.int64)
-    counts = np.zeros(k, dtype=np.int64)
+    bin_of, counts = np.empty(len(given), dtype=np.int64), np.zeros(k, dtype=np.int64)
     for start in range(0, len(given), _CHUNK):
         place = given[start : start + _CHUNK].astype(np.float64)
         place -= low

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from equinoise._typing import Floats, Ints
-from equinoise.nvo.kernels import noise as _compiled
+from equinoise import _checks
+from equinoise._typing import Floats, Ints, Sequence
+from equinoise.nvo import kernels
+from equinoise.nvo.search import dynamics
+
+if TYPE_CHECKING:
+    from equinoise.nvo.histogram import Histogram
+
 
 _LARGEST = 2**28  # masses at once: 2 GiB
 
@@ -23,35 +29,29 @@ class Noise(Protocol):
     @property
     def n_bins(self) -> int:
         """Number of bins, K."""
-        ...
 
     @property
     def n_scales(self) -> int:
         """Number of scales, V."""
-        ...
 
     def rows(self, bins: Ints) -> Floats:
         """Return M of the given bins int64[B], float64[B, V, K]."""
-        ...
 
     def column(self, x: int) -> Floats:
         """Return M[:, :, x], float64[K, V]."""
-        ...
 
     @staticmethod
     def tail(share: float) -> float:
         """Return below how many scales the noise stays, on one side, with a probability of share >= 1/2."""
-        ...
 
 
 def masses(noise: Noise, bins: Ints) -> Floats:
     """Return the rows M of the given bins int64[B], float64[B, V, K], sealed; refused above 2 GiB."""
     size = len(bins) * noise.n_scales * noise.n_bins
     if size > _LARGEST:
-        raise ValueError(
-            f"n_bins must be small enough for noise of 2 GiB here, got {noise.n_bins} bins, {len(bins)} of "
-            f"them needed, and {noise.n_scales} scales, which take {8 * size / 2**30:.1f} GiB"
-        )
+        found = f"{noise.n_bins} bins, {len(bins)} of them needed, and {noise.n_scales} scales"
+        found += f", which take {8 * size / 2**30:.1f} GiB"
+        raise ValueError(f"n_bins must be small enough for noise of 2 GiB here, got {found}")
     rows = noise.rows(bins)
     rows.flags.writeable = False
     return rows
@@ -62,13 +62,7 @@ class LaplaceNoise:
     """Laplace noise on equal bins; noise that would leave the range is not added.
 
     The mass M[k, v, x] is proportional to exp(-|x_k - x|/b_v) and adds up to one over x. It is
-    decay[v, |k - x|]/total[k, v].
-
-    Attributes
-    ----------
-    decay : float64[V, K]
-        By distance in bins.
-    total : float64[K, V]
+    decay[v, |k - x|]/total[k, v], from decay float64[V, K] by distance in bins, and total float64[K, V].
 
     References
     ----------
@@ -89,8 +83,8 @@ class LaplaceNoise:
     def of(cls, n_bins: int, scales: Floats) -> LaplaceNoise:
         """Return the noise of scales float64[V], normalised, on K bins."""
         decay, total = np.empty((len(scales), n_bins)), np.empty((n_bins, len(scales)))
-        _compiled.noise_decay(scales, decay)
-        _compiled.noise_total(decay, total)
+        kernels.noise_decay(scales, decay)
+        kernels.noise_total(decay, total)
         return cls(decay, total)
 
     @property
@@ -106,7 +100,7 @@ class LaplaceNoise:
     def rows(self, bins: Ints) -> Floats:
         """Return M of the given bins int64[B], float64[B, V, K]."""
         out = np.empty((len(bins), self.n_scales, self.n_bins))
-        _compiled.noise_rows(self.decay, self.total, bins, out)
+        kernels.noise_rows(self.decay, self.total, bins, out)
         return out
 
     def column(self, x: int) -> Floats:
@@ -117,3 +111,72 @@ class LaplaceNoise:
     def tail(share: float) -> float:
         """Return below how many scales the noise stays, on one side, with a probability of share >= 1/2."""
         return abs(math.log(2.0 - 2.0 * share))
+
+
+PAPER = (3.0, 2.0, 1.0, 0.33, 0.2)  # sets of scales to choose from, normalised
+MULTIPLES = {"paper": PAPER, "default": (*PAPER, 0.001)}  # of sensitivity / epsilon
+NAMES = tuple(MULTIPLES)
+RULES = ("paper", "amplified", "smallest")
+MAX_SCALES = 1024
+_SMALLEST_MULTIPLE = 0.001
+_NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
+_SCALE_DIGITS = 1e-9
+
+
+def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
+    """Return (1 - 1/K)/ln(1 + n (e^eps - 1)): exactly what makes every profile of any data private."""
+    # ln(1 + n (e^eps - 1)) = eps + ln(n - (n - 1) e^-eps), which neither overflows nor cancels
+    return (1.0 - 1.0 / n_bins) / (epsilon + math.log1p((n - 1) * -math.expm1(-epsilon)))
+
+
+def chosen_scales(scales: Any, sensitivity: float, epsilon: float, sufficient: float) -> Floats:
+    """Return what :class:`equinoise.nvo.NoiseGame` is given as float64[V], normalised.
+
+    Of geometric steps the first satisfies everybody: it is at least `sufficient`.
+    """
+    unit = sensitivity / epsilon
+    if not (math.isfinite(unit * PAPER[0]) and unit * _SMALLEST_MULTIPLE > 0.0):
+        raise ValueError(f"epsilon must leave noise of a scale that a float can hold, got {epsilon!r}")
+    if isinstance(scales, int | np.integer) and not isinstance(scales, bool):
+        number = _checks.integer("scales", scales, 2, MAX_SCALES)
+        return np.geomspace(max(PAPER[0] * unit, sufficient), _SMALLEST_MULTIPLE * unit, number)
+    return named("scales", scales, unit)
+
+
+def named(name: str, scales: Any, unit: float = 1.0, names: Sequence[str] = NAMES) -> Floats:
+    """Return scales by the name of a set of multiples of a unit, or positive numbers as they are."""
+    if isinstance(scales, str):
+        return np.array(MULTIPLES[_checks.choice(name, scales, names)]) * unit
+    return positive(name, scales)
+
+
+def positive(name: str, scales: Any) -> Floats:
+    """Return 1 to 1,024 positive scales as float64[V], or refuse them."""
+    given = np.array(_checks.array(name, scales, np.float64, (None,)))
+    if not 1 <= len(given) <= MAX_SCALES:
+        raise ValueError(f"{name} must be 1 to {MAX_SCALES} numbers, got {len(given)}")
+    if not (given > 0.0).all():
+        where = int(np.flatnonzero(given <= 0.0)[0])
+        raise ValueError(f"{name} must be positive, got {given[where]} at index {where}")
+    return given
+
+
+def uniform_scale(histogram: Histogram, epsilon: float, rule: str) -> float:
+    """Return the scale that all records share by a rule, see :meth:`equinoise.nvo.NoiseGame.laplace`."""
+    if _checks.choice("rule", rule, RULES) == "paper":
+        return histogram.sensitivity / epsilon
+    n_bins = histogram.n_bins
+
+    def enough(scale: float) -> bool:
+        noise = LaplaceNoise.of(n_bins, np.array([scale]))
+        return dynamics.all_satisfied(noise.decay, noise.total, histogram.counts[:, None], epsilon)
+
+    low, high = _NO_NOISE / n_bins, sufficient_scale(histogram.n, n_bins, epsilon)
+    if rule == "amplified":
+        return high
+    if low >= high or enough(low):
+        return min(low, high)
+    while high / low > 1.0 + _SCALE_DIGITS:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

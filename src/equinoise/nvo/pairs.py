@@ -14,16 +14,13 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
-from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import LaplaceNoise
+from equinoise.nvo.histogram import Binned, Histogram
+from equinoise.nvo.noise import LaplaceNoise, named
 from equinoise.nvo.profile import Profile
-from equinoise.nvo.scales import MULTIPLES, positive
 
 __all__ = ["PairGame", "PairHistogram", "PairProfile", "ProductNoise"]
 
 _LARGEST = 2**27  # masses of all occupied cells: 1 GiB
-
-
 PairProfile = Profile
 
 
@@ -31,12 +28,8 @@ PairProfile = Profile
 class ProductNoise:
     """Noise on each of two axes by itself; cell k1 K2 + k2 is bin k1 of the first and k2 of the second.
 
-    The mass M[k1 k2, v, x1 x2] is the product of those on the axes, M1[k1, v, x1] M2[k2, v, x2].
-
-    Attributes
-    ----------
-    first, second : float64[K1, V, K1], float64[K2, V, K2]
-        Noise on each axis; scale v of a record is scale v of both.
+    The mass M[k1 k2, v, x1 x2] is the product of those on the axes, M1[k1, v, x1] M2[k2, v, x2], which are
+    `first` float64[K1, V, K1] and `second` float64[K2, V, K2]: scale v of a record is scale v of both.
 
     Examples
     --------
@@ -79,17 +72,16 @@ class ProductNoise:
 
 
 @dataclass(frozen=True, eq=False)
-class PairHistogram:
+class PairHistogram(Binned):
     """Counts of n records over the cells of a grid; made by :meth:`from_values`.
 
     Attributes
     ----------
     first, second : Histogram
         Of each column, with K1 and K2 bins.
-    counts : int64[K1 K2]
-        Records in each cell; cell k1 K2 + k2 is bin k1 of the first column and k2 of the second.
-    bin_of : int64[n]
-        Cell of each record, in the order they were given.
+    counts, bin_of : int64[K1 K2], int64[n]
+        Records in each cell, and the cell of each record, in the order they were given. Cell k1 K2 + k2 is
+        bin k1 of the first column and k2 of the second.
 
     Examples
     --------
@@ -114,28 +106,21 @@ class PairHistogram:
         percentile: float = 0.9,
         range_epsilon: float = 1.0,
     ) -> PairHistogram:
-        """Count pairs of values over cells.
+        """Count pairs of values over cells, a record the values at one index.
 
         Parameters
         ----------
         first, second : array_like, shape (n,)
-            The two columns, a record the values at one index.
-        n_bins : int or (int, int)
-            Bins of each column.
-        bounds : pair of (float, float) or None
-            Of each column, as :meth:`Histogram.from_values` takes them.
+            The two columns, of one length, else ValueError is raised.
+        n_bins, bounds : int or (int, int), pair of (float, float) or None
+            Bins and bounds of each column.
         percentile, range_epsilon
-            As for :meth:`Histogram.from_values`.
-
-        Returns
-        -------
-        PairHistogram
+            As all others for :meth:`Histogram.from_values`.
         """
         bins = n_bins if isinstance(n_bins, tuple) else (n_bins, n_bins)
+        how: dict[str, Any] = {"percentile": percentile, "range_epsilon": range_epsilon}
         x, y = (
-            Histogram.from_values(
-                values, k, bounds=limits, percentile=percentile, range_epsilon=range_epsilon
-            )
+            Histogram.from_values(values, k, bounds=limits, **how)
             for values, k, limits in zip((first, second), bins, bounds, strict=True)
         )
         if x.n != y.n:
@@ -149,21 +134,6 @@ class PairHistogram:
     def columns(self) -> tuple[Histogram, ...]:
         """The histogram of each column."""
         return self.first, self.second
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.first.n
-
-    @property
-    def n_bins(self) -> int:
-        """Number of cells, K1 K2."""
-        return len(self.counts)
-
-    @property
-    def pmf(self) -> Floats:
-        """Share of the records in each cell, float64[K1 K2]."""
-        return np.asarray(self.counts / self.n)
 
     @property
     def midpoints(self) -> Floats:
@@ -188,20 +158,17 @@ class PairGame(LimitedGame):
 
     Parameters
     ----------
-    histogram : PairHistogram
-    epsilon : float
-        What every record asks for, for both values together: positive and finite.
+    histogram, epsilon : PairHistogram, float
+        Records, and what each asks for, for both values together: positive and finite.
     multiples : "default", "paper" or float64[V]
-        Scales, in sensitivity/epsilon of each column.
+        Scales, in sensitivity/epsilon of each column. A grid too fine for its noise raises ValueError.
 
     Examples
     --------
     >>> heights, weights = [160, 171, 172, 172, 175, 176, 180, 183], [61, 68, 70, 71, 69, 75, 84, 90]
     >>> histogram = PairHistogram.from_values(heights, weights, 11, bounds=((140, 220), (40, 120)))
-    >>> profile = PairGame(histogram, epsilon=1.0).solve()
-    >>> profile.certified
+    >>> PairGame(histogram, epsilon=1.0).solve().certified
     True
-    >>> height, weight = profile.sample(3, seed=1)
     """
 
     histogram: PairHistogram
@@ -210,16 +177,11 @@ class PairGame(LimitedGame):
 
     def __post_init__(self) -> None:
         self._begin(PairHistogram)
-        if isinstance(self.multiples, str):
-            chosen = np.array(MULTIPLES[_checks.choice("multiples", self.multiples, MULTIPLES)])
-        else:
-            chosen = positive("multiples", self.multiples)
+        chosen = named("multiples", self.multiples)
         cells, of = int((self.histogram.counts > 0).sum()), self.histogram.n_bins
         if cells * len(chosen) * of > _LARGEST:
-            raise ValueError(
-                f"histogram must be on a coarser grid, got {cells:,} cells with records of {of:,}: their "
-                "noise would take more than 1 GiB"
-            )
+            found = f"got {cells:,} cells with records of {of:,}: their noise would take more than 1 GiB"
+            raise ValueError(f"histogram must be on a coarser grid, {found}")
         self._keep("multiples", chosen)
         self._keep("scales", chosen)
 

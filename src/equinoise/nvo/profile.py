@@ -1,20 +1,201 @@
-"""A profile: how many records of every bin use each noise scale, and what follows from it."""
+"""A profile: how many records of every bin use each noise scale, and what it is worth, from the definition.
+
+No search calls this, and it calls nothing that a search does. Searches have an evaluation of their own
+(:mod:`equinoise.nvo.kernels`), a hundred times faster. Whatever a search returns is judged here, in other
+code and from another formula, so that a mistake in one of them shows and certifies nothing.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equinoise._typing import Axes, DataFrame, Floats, Ints
+from equinoise import _checks
+from equinoise._typing import ArrayLike, Axes, DataFrame, Flags, Floats, Ints
+from equinoise.nvo.noise import Noise
 
 if TYPE_CHECKING:
-    from equinoise.nvo.evaluation import Evaluation
     from equinoise.nvo.game import NoiseGame
 
+
+_BLOCK = 2**21  # entries of the noise matrix that are looked at together
 _SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A profile's privacy and utility.
+
+    Attributes
+    ----------
+    n_satisfied : int
+        Records that have what the game asks for: their own epsilon is at most the game's, or their delta.
+    realised_epsilon, realised_epsilon_addition : float
+        The largest epsilon of any record, for its removal and for the addition of one more like it.
+    payoff, kl : float
+        n_satisfied + 1 - kl/ln K; the divergence of what is released from the histogram, in nats.
+    pmf : float64[K]
+        Probability that a bin is released.
+    epsilon, epsilon_addition : float64[K, V]
+        Epsilon of a record of type (k, v) for its removal, and of one more; 0 where there is none.
+    satisfied : bool[K, V]
+        Types that are there and have what the game asks for.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([150, 160, 160, 170], n_bins=5, bounds=(150, 170))
+    >>> found = NoiseGame(histogram, epsilon=1.0).laplace("amplified").evaluation
+    >>> found.n_satisfied, found.realised_epsilon <= 1.0
+    (4, True)
+    """
+
+    n_satisfied: int
+    realised_epsilon: float
+    realised_epsilon_addition: float
+    payoff: float
+    kl: float
+    pmf: Floats
+    epsilon: Floats
+    epsilon_addition: Floats
+    satisfied: Flags
+
+
+def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta: float = 0.0) -> Evaluation:
+    """Evaluate counts int64[K, V] of a histogram int64[K] from scratch, for epsilon or for (epsilon, delta).
+
+    With ``S = sum of counts M`` bin x is released with probability S[x]/n. For a record of type (k, v)
+    the others' mass is ``S - M``, and with ``r = M/(S - M)`` its epsilon is the largest
+    ``|ln(1 + r[x]) + ln(1 - 1/n)|`` over x; for one more record ``|ln(1 + M/S) - ln(1 + 1/n)|``. Where
+    S[x] = 0 there is no such outcome.
+
+    References
+    ----------
+    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+       (anonymous, under review), definitions 3.1 and 3.3, equations 7 and 8.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> game = NoiseGame(Histogram.from_values([0, 0, 1, 1], n_bins=2, range_epsilon=1e9), 1.0, [1e-4])
+    >>> found = evaluate(game.noise, game.histogram.counts, game.histogram.counts[:, None], 1.0)
+    >>> found.n_satisfied, round(found.realised_epsilon, 4)  # ln(3/2)
+    (4, 0.4055)
+    """
+    n = int(bin_counts.sum())
+    total = released(noise, counts)
+    least, most, odds = _shares(noise, counts, total)
+    removal, addition = math.log1p(-1.0 / n), -math.log1p(1.0 / n)
+    used = counts > 0
+    own = np.where(used, np.maximum(np.log1p(odds) + removal, np.log1p(-least) - removal), 0.0)
+    more = np.where(used, np.maximum(np.log1p(most) + addition, -(np.log1p(least) + addition)), 0.0)
+    met = own <= epsilon if delta == 0.0 else deltas(noise, counts, epsilon)[0] <= delta
+    satisfied = used & met
+    n_satisfied = int(counts[satisfied].sum())
+    kl = divergence(bin_counts / n, total / n)
+    worst, payoff = (float(own.max()), float(more.max())), n_satisfied + 1.0 - kl / math.log(len(bin_counts))
+    return Evaluation(n_satisfied, *worst, payoff, kl, total / n, own, more, satisfied)
+
+
+def divergence(p: Floats, q: Floats) -> float:
+    """Return the Kullback-Leibler divergence sum of p ln(p/q), in nats; infinite where q misses p."""
+    seen = p > 0.0
+    if (q[seen] == 0.0).any():
+        return math.inf
+    return max(0.0, float(np.sum(p[seen] * np.log(p[seen] / q[seen]))))
+
+
+def released(noise: Noise, counts: Ints) -> Floats:
+    """Return S = sum over types of counts M, float64[X]."""
+    total: Floats = np.zeros(0)
+    for bins in _blocks(noise, counts):
+        part = np.tensordot(counts[bins].astype(np.float64), noise.rows(bins), axes=2)
+        total = total + part if total.size else part
+    return total
+
+
+def _blocks(noise: Noise, counts: Ints) -> list[Ints]:
+    """Return the bins with records, in parts none of which has more noise than fits into a block."""
+    step = max(1, _BLOCK // (noise.n_scales * noise.n_bins))
+    there = np.flatnonzero(counts.any(axis=1))
+    return [there[i : i + step] for i in range(0, len(there), step)]
+
+
+def _shares(noise: Noise, counts: Ints, total: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return least and largest M/S over x, and largest M/(S - M): float64[K, V], 0 for types not there."""
+    least, most, odds = np.zeros((3, *counts.shape))
+    possible = np.flatnonzero(total > 0.0)
+    for bins in _blocks(noise, counts):
+        row, v = np.nonzero(counts[bins])
+        k, share = bins[row], noise.rows(bins)[row, v]
+        share = share[:, possible] if len(possible) < len(total) else share
+        share /= total[possible]
+        least[k, v] = share.min(axis=1)
+        most[k, v] = share.max(axis=1)
+        with np.errstate(divide="ignore"):
+            odds[k, v] = most[k, v] / (1.0 - most[k, v])
+        # a record that gives more than half of S[x]: S - M would lose digits, so the others are added up
+        for i in np.flatnonzero((counts[k, v] == 1) & (most[k, v] > 0.5)):
+            at = possible[share[i] > 0.5]
+            odds[k[i], v[i]] = max(_odds(noise, counts, int(k[i]), int(v[i]), int(x)) for x in at)
+    return least, most, odds
+
+
+def _odds(noise: Noise, counts: Ints, k: int, v: int, x: int) -> float:
+    """Return the mass of one record of type (k, v) at x over that of all the others."""
+    column = noise.column(x)
+    rest = counts.copy()
+    rest[k, v] -= 1
+    others = float(np.sum(rest * column))
+    return float(column[k, v]) / others if others > 0.0 else math.inf
+
+
+def deltas(noise: Noise, counts: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
+    """Return delta of every type of record at an epsilon, for its removal and for the addition of one more.
+
+    The noise may be of any family. Counts int64[K, V] are a profile of at least two records, and epsilon is
+    not negative; anything else raises ValueError or TypeError. Of each, float64[K, V], delta is the larger of
+    sum of (P - e^eps Q)+ and sum of (Q - e^eps P)+ over the bins, P with the record and Q without it; 0 for
+    the removal where there is none to remove.
+
+    References
+    ----------
+    .. [1] Balle, Wang (2018), *Improving the Gaussian Mechanism for Differential Privacy: Analytical
+       Calibration and Optimal Denoising*, ICML, theorem 5.
+
+    Examples
+    --------
+    >>> from equinoise.nvo.gaussian import GaussianNoise
+    >>> removal, _ = deltas(GaussianNoise(5, np.array([0.3])), [[3], [0], [1], [0], [0]], 0.5)
+    >>> removal[:, 0].round(4)
+    array([0.    , 0.    , 0.0265, 0.    , 0.    ])
+    """
+    level = _checks.number("epsilon", epsilon, 0.0)
+    shape = (noise.n_bins, noise.n_scales)
+    given: Ints = _checks.array("counts", counts, np.int64, shape, low=0)
+    n = int(given.sum())
+    if n < 2:
+        raise ValueError(f"counts must be of at least 2 records, got {n}")
+    total = released(noise, given)
+    removal, addition = np.zeros(shape), np.zeros(shape)
+    for b in range(noise.n_bins):
+        mass = noise.rows(np.array([b]))[0]
+        removal[b] = np.where(given[b] > 0, sticks(total, mass, n, -1, level), 0.0)
+        addition[b] = sticks(total, mass, n, 1, level)
+    return removal, addition
+
+
+def sticks(total: Floats, mass: Floats, n: int, sign: int, epsilon: float) -> Floats:
+    """Return hockey-stick divergences, both ways, of S/n and (S + sign M)/(n + sign): [..., X] to [...]."""
+    p = total / n
+    q = np.maximum(total + sign * mass, 0.0) / (n + sign)
+    factor = math.exp(min(epsilon, 700.0))
+    ways = [np.maximum(p - factor * q, 0.0).sum(axis=-1), np.maximum(q - factor * p, 0.0).sum(axis=-1)]
+    return np.asarray(np.maximum(*ways))
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +210,10 @@ class Profile:
         With the histogram, epsilon and the scales.
     counts : int64[K, V]
         Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
-    method : str
+    method, seed : str, int or None
         How it was found.
-    seed : int or None
-    converged : bool
-        Whether the method ended by its own rule and not by a limit on its rounds.
-    rounds : int
-        Rounds, generations or sweeps that the method took.
+    converged, rounds : bool, int
+        Whether the method ended by its own rule and not by a limit on its rounds; and these.
 
     References
     ----------
@@ -95,8 +273,6 @@ class Profile:
     @cached_property
     def delta_of(self) -> tuple[Floats, Floats]:
         """Delta of every type at the game's epsilon, for removal and for addition, float64[K, V] each."""
-        from equinoise.nvo.evaluation import deltas
-
         return deltas(self.game.noise, self.counts, self.game.epsilon)
 
     @property
@@ -117,10 +293,8 @@ class Profile:
     @cached_property
     def sd_l1(self) -> float:
         """Difference of the standard deviations before and after, normalised; the sum over columns."""
-        return sum(
-            float(abs(np.subtract(*(_sd(x, p) for p in (self.game.histogram.pmf, self.pmf)))))
-            for x in np.atleast_2d(self.game.histogram.midpoints)
-        )
+        p, q = self.game.histogram.pmf, self.pmf
+        return sum(float(abs(_sd(x, p) - _sd(x, q))) for x in np.atleast_2d(self.game.histogram.midpoints))
 
     @cached_property
     def jaccard(self) -> float:
@@ -137,34 +311,22 @@ class Profile:
 
     @cached_property
     def scale_of(self) -> Floats:
-        """Noise scale of each record, float64[n] in input order, as the game's scales are given.
-
-        Among the records of a bin, which are alike, the first take the bin's first scale.
-        """
+        """Noise scale of each record, float64[n] in input order; the first of a bin take its first scale."""
         bin_of = self.game.histogram.bin_of
-        by_bin = np.argsort(bin_of, kind="stable")
-        result = np.empty(len(bin_of))
-        scale_of_type = np.tile(self.game.scales, len(self.counts))
-        result[by_bin] = np.repeat(scale_of_type, self.counts.reshape(-1))
+        result, each = np.empty(len(bin_of)), np.tile(self.game.scales, len(self.counts))
+        result[np.argsort(bin_of, kind="stable")] = np.repeat(each, self.counts.reshape(-1))
         result.flags.writeable = False
         return result
 
     def to_frame(self) -> DataFrame:
-        """Return one row per bin: bin, midpoint (the data's units), histogram, released, mean_scale.
-
-        With two columns there are first and second instead of midpoint.
-        """
+        """Return one row per bin: midpoint (of pairs first, second), histogram, released and mean_scale."""
         import pandas as pd
 
         bins = np.arange(len(self.counts))
         units: Any = self.game.histogram.to_units(bins)
         places = {"first": units[0], "second": units[1]} if isinstance(units, tuple) else {"midpoint": units}
-        n = np.maximum(self.counts.sum(axis=1), 1)
-        what = {
-            "histogram": self.game.histogram.pmf,
-            "released": self.pmf,
-            "mean_scale": self.counts @ self.game.scales / n,
-        }
+        mean = self.counts @ self.game.scales / np.maximum(self.counts.sum(axis=1), 1)
+        what = {"histogram": self.game.histogram.pmf, "released": self.pmf, "mean_scale": mean}
         return pd.DataFrame({"bin": bins, **places, **what})
 
     def summary(self) -> DataFrame:
@@ -180,23 +342,21 @@ class Profile:
         """Draw the histogram and what is released, in the data's units (of two columns by cells)."""
         from equinoise.report import pictures
 
-        bins = np.arange(len(self.counts))
-        units = self.game.histogram.to_units(bins)
-        values: Any
+        bins: Any = np.arange(len(self.counts))
+        units: Any = self.game.histogram.to_units(bins)
         values, unit = (bins, "cell") if isinstance(units, tuple) else (units, "value")
-        return pictures.distributions(
-            ax, self.game.histogram.pmf, [(self.method, self.pmf)], values=values, unit=unit
-        )
+        parts = self.game.histogram.pmf, [(self.method, self.pmf)]
+        return pictures.distributions(ax, *parts, values=values, unit=unit)
 
     def certificate(self) -> dict[str, Any]:
-        """Return what is and is not protected, for JSON; see :mod:`equinoise.nvo.release.certificate`."""
-        from equinoise.nvo.release.certificate import certificate
+        """Return what is and is not protected, for JSON; see :mod:`equinoise.nvo.release.rows`."""
+        from equinoise.nvo.release.rows import certificate
 
         return certificate(self)
 
     def sample(self, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
         """Draw rows, in the data's units, per column; see :func:`equinoise.nvo.release.sample`."""
-        from equinoise.nvo.release.draw import sample
+        from equinoise.nvo.release.rows import sample
 
         return sample(self, size, seed, allow_uncertified=allow_uncertified)
 

@@ -12,17 +12,8 @@ _PAPER = "Differentially Private Per-Instance Additive Noise Mechanism: A Game T
 class Search:
     """A way to a profile, or to a bound.
 
-    Attributes
-    ----------
-    label : str
-        What a profile says of how it was found.
-    method : str
-        Of a game, called with these options by name.
-    source : str
-        Where it comes from.
-    options : mapping of str to Option
-    profile : bool
-        Whether it returns a profile, of any size of game: what a release can choose.
+    The label is what a profile says of how it was found, the method one of a game, called with these options
+    by name. `profile` says whether it returns a profile, of any size of game: what a release can choose.
     """
 
     label: str
@@ -34,17 +25,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Family:
-    """A family of noise.
-
-    Attributes
-    ----------
-    game, noise : str
-        Classes, as ``module:name``: the game, and where its masses come from.
-    promise : str
-        What a satisfied record has.
-    source : str
-        Where it comes from.
-    """
+    """A family of noise: classes of the game and of its masses, as ``module:name``, and what is promised."""
 
     game: str
     noise: str

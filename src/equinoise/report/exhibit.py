@@ -52,13 +52,8 @@ class Exhibit:
     """What one experiment shows; files, JSON, the page and the terminal are made from it.
 
     The `section` is the heading under which it stands, the `headline` the answer to the `question` in one
-    line, `text` paragraphs of plain sentences. The names of its files begin with its `name`: lower-case words
-    joined by hyphens, as those by which it has tables and figures.
-
-    Raises
-    ------
-    ValueError
-        When a name cannot be part of a file's name, or a headline has more than one line.
+    line, `text` paragraphs of plain sentences. The names of its files begin with its `name`. Raises
+    ValueError for names that are not lower-case words joined by hyphens, and a headline of several lines.
 
     Examples
     --------
@@ -82,9 +77,8 @@ class Exhibit:
         for what, names in (("name", [self.name]), ("tables", self.tables), ("figures", self.figures)):
             for name in names:
                 if not _SLUG.fullmatch(name):
-                    raise ValueError(
-                        f"{what} must be lower-case words joined by hyphens, got {_checks.shown(name)}"
-                    )
+                    said = _checks.shown(name)
+                    raise ValueError(f"{what} must be lower-case words joined by hyphens, got {said}")
         if len(self.headline.splitlines()) != 1:
             raise ValueError(f"headline must be one line, got {_checks.shown(self.headline)}")
 
@@ -95,9 +89,7 @@ class Exhibit:
 
     def files(self) -> dict[str, bytes]:
         """Return bytes by their paths: ``tables/NAME-STEM.csv``, ``figures/NAME-STEM.png`` and ``.svg``."""
-        made = {
-            f"tables/{self.name}-{stem}.csv": csv_bytes(table.frame) for stem, table in self.tables.items()
-        }
+        made = {f"tables/{self.name}-{stem}.csv": csv_bytes(one.frame) for stem, one in self.tables.items()}
         for stem, picture in self.figures.items():
             made[f"figures/{self.name}-{stem}.png"] = picture.png()
             made[f"figures/{self.name}-{stem}.svg"] = self.drawings[stem]
@@ -129,12 +121,10 @@ class Exhibit:
             stem: Table(table["caption"], _frame(files[f"tables/{name}-{stem}.csv"], table["columns"]))
             for stem, table in document["tables"].items()
         }
-        parts["figures"] = {
-            stem: Picture(
-                **words, figure=Drawn(*(files[f"figures/{name}-{stem}.{end}"] for end in Drawn._fields))
-            )
-            for stem, words in document["figures"].items()
-        }
+        parts["figures"] = {}
+        for stem, words in document["figures"].items():
+            drawn = Drawn(*(files[f"figures/{name}-{stem}.{end}"] for end in Drawn._fields))
+            parts["figures"][stem] = Picture(**words, figure=drawn)
         return cls(**parts)
 
 
@@ -152,44 +142,29 @@ def _frame(content: bytes, columns: Mapping[str, str]) -> DataFrame:
     def number(cell: str) -> float:  # in full precision, unlike the readers of some versions of pandas
         return float(cell or "nan")
 
-    def word(cell: str) -> str | None:
-        return cell or None
-
     texts = {name: kind for name, kind in columns.items() if not kind.startswith(("int", "uint", "bool"))}
-    read = {name: number if kind.startswith("float") else word for name, kind in texts.items()}
+    read: Any = {n: number if k.startswith("float") else lambda cell: cell or None for n, k in texts.items()}
     kinds: Any = dict(columns)
     return pd.read_csv(io.BytesIO(content), converters=read, keep_default_na=False).astype(kinds)
 
 
 class Claim(NamedTuple):
-    """A published figure and ours, NaN for none, and one line on why they differ, shown only where they do.
-
-    Figures that round to the same `decimals`, those that were printed, agree. `stderr` is that of ours, NaN
-    where it has none.
-    """
+    """A published figure and ours, NaN for none, and a line on why they differ, shown only where they do."""
 
     quantity: str
     published: float
     ours: float
     why: str
-    decimals: int | None = None
-    stderr: float = math.nan
+    decimals: int | None = None  # those that were printed: figures that round to the same agree
+    stderr: float = math.nan  # of ours
 
 
 def comparison(claims: Iterable[Claim]) -> DataFrame:
-    """Put published figures next to ours, with their ratio and why they differ.
+    """Put published figures next to ours, with their ratio and why they differ; ValueError without a reason.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``quantity``, ``published``, ``ours``, ``stderr`` (of ours, where any has one), ``ratio`` (ours to
-        published; NaN where that is no number) and ``why``, which instead says how they agree where they
-        are within 10%, equal in all printed decimals, or where our 95% interval contains the published one.
-
-    Raises
-    ------
-    ValueError
-        When a difference is left without a reason.
+    The columns are ``quantity``, ``published``, ``ours``, ``stderr`` (of ours, where any has one), ``ratio``
+    (ours to published; NaN where that is no number) and ``why``, which instead says how they agree where they
+    are within 10%, equal in all printed decimals, or where our 95% interval contains the published one.
 
     Examples
     --------
@@ -216,6 +191,5 @@ def _verdict(claim: Claim, ratio: float) -> str:
         return "Equal in all printed decimals."
     if abs(ratio - 1.0) <= _NEAR:
         return "Within 10%."
-    return (
-        "Our 95% interval contains the published figure." if difference <= Z95 * claim.stderr else claim.why
-    )
+    within = difference <= Z95 * claim.stderr
+    return "Our 95% interval contains the published figure." if within else claim.why

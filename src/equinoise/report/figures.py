@@ -9,7 +9,7 @@ import io
 import math
 import warnings
 from dataclasses import dataclass
-from itertools import count
+from itertools import cycle, islice
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,11 @@ class _Style(NamedTuple):
     dashes: tuple[float, ...]  # lengths on and off; () is a solid line
     marker: str
 
+    @property
+    def stroke(self) -> dict[str, Any]:
+        """How a line of this style is drawn."""
+        return {"color": self.color} | ({"dashes": self.dashes} if self.dashes else {})
+
 
 STYLES = (
     _Style("#0072B2", (), "o"),
@@ -33,8 +38,7 @@ STYLES = (
     _Style("#CC79A7", (3, 1.5), "v"),
     _Style("#E69F00", (8, 2, 1, 2, 1, 2), "P"),
 )
-
-
+LEGEND: dict[str, Any] = {"fontsize": "small", "frameon": False}
 Series = Sequence[tuple[str, Any]]  # legend entries and runs
 
 
@@ -45,9 +49,9 @@ def figure(width: float = 7.0, height: float = 4.5) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def drawn(plot: Callable[[Axes], object], height: float = 4.5) -> Figure:
-    """Return a figure for a file, 7 inches wide, on whose axes `plot` has drawn."""
-    made = figure(height=height)
+def drawn(plot: Callable[[Axes], object], height: float = 4.5, width: float = 7.0) -> Figure:
+    """Return a figure for a file on whose axes `plot` has drawn."""
+    made = figure(width, height)
     plot(made.subplots())
     return made
 
@@ -91,19 +95,16 @@ def regret_curve(ax: Axes | None, series: Series) -> Axes:
     In place of bounds above the trivial regret, one line shows that: 1 per trial.
     """
     ax = _regret(ax, series, bounded=True)
-    finish(ax, "trials (users)", "cumulative regret (losses in [0, 1])", "0.85", below="line")
-    return ax
+    return finish(ax, "trials (users)", "cumulative regret (losses in [0, 1])", "0.85", below="line")
 
 
 def regret_means(ax: Axes | None, series: Series) -> Axes:
     """Draw cumulative pseudo-regret of runs (``trials`` int64[C], ``regret`` float64[R, C]) against rounds.
 
-    Shaded are normal 95% intervals of the means. Both axes are logarithmic, so that growth like a power is a
-    straight line; where a mean is not positive, the regret's is linear. Without `ax`, in a new figure.
+    Shaded are normal 95% intervals of the means. Both axes are logarithmic; where a mean is not positive, the
+    regret's is linear. Without `ax`, in a new figure.
     """
-    ax = _regret(ax, series)
-    finish(ax, "rounds", "cumulative pseudo-regret")
-    return ax
+    return finish(_regret(ax, series), "rounds", "cumulative pseudo-regret")
 
 
 def _regret(ax: Axes | None, series: Series, *, bounded: bool = False) -> Axes:
@@ -141,17 +142,9 @@ def bandit_bias(ax: Axes | None, series: Series, *, bound: Floats | None = None)
     step = min(0.7 / len(frames), 0.16)
     for i, (style, (label, frame)) in enumerate(zip(repeated(), frames, strict=False)):
         bias, low, high = (frame[name].to_numpy() for name in ("bias", "ci_low", "ci_high"))
-        ax.errorbar(
-            arms + (i - (len(frames) - 1) / 2) * step,
-            bias,
-            [bias - low, high - bias],
-            color=style.color,
-            fmt=style.marker,
-            markersize=3.5,
-            elinewidth=1.0,
-            capsize=1.5,
-            label=label,
-        )
+        places, bars = arms + (i - (len(frames) - 1) / 2) * step, [bias - low, high - bias]
+        look: dict[str, Any] = {"color": style.color, "fmt": style.marker, "markersize": 3.5}
+        ax.errorbar(places, bias, bars, elinewidth=1.0, capsize=1.5, label=label, **look)
     if bound is not None:
         edges = np.arange(len(means) + 1) - 0.5
         options: dict[str, Any] = {"color": "0.45", "linewidth": 1.0, "linestyle": (0, (1, 1))}
@@ -163,73 +156,53 @@ def bandit_bias(ax: Axes | None, series: Series, *, bound: Floats | None = None)
     finish(ax, "arm, by its true mean" if few else "arm", "bias of the arm's mean reward")
     ax.grid(False, axis="x")
     # below the axes: intervals are everywhere within
-    ax.legend(fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, **LEGEND)
     return ax
 
 
 def finish(
     ax: Axes, horizontal: str, vertical: str, grid: str = "0.9", *, below: bool | Literal["line"] = True
-) -> None:
-    """Name the axes, and put a light grid and a legend."""
+) -> Axes:
+    """Name the axes, and put a light grid and a legend; return the axes."""
     ax.set_xlabel(horizontal)
     ax.set_ylabel(vertical)
     ax.grid(True, which="major", color=grid, linewidth=0.6)
     ax.set_axisbelow(below)
-    ax.legend(fontsize="small", frameon=False)
+    ax.legend(**LEGEND)
+    return ax
 
 
 def repeated(first: int = 0) -> Iterator[_Style]:
     """Yield the styles again and again, from one of them on."""
-    for i in count(first):
-        yield STYLES[i % len(STYLES)]
+    return islice(cycle(STYLES), first, None)
 
 
 def line(
     ax: Axes, x: Any, y: Any, style: _Style, label: str, *, proven: bool = False, even: bool = False
 ) -> None:
     """Draw a curve with about nine markers, evenly on a logarithmic axis, or `even`; hollow for bounds."""
-    options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
-    if proven:
-        options["markerfacecolor"] = "white"
+    look: dict[str, Any] = {"linewidth": 1.0, "markerfacecolor": "white"} if proven else {"linewidth": 1.6}
     places = np.linspace(x[0], x[-1], 9) if even else np.geomspace(max(x[0], 1), x[-1], 9)
-    shown = np.searchsorted(x, places).clip(0, len(x) - 1)
-    ax.plot(
-        x,
-        y,
-        color=style.color,
-        linewidth=1.0 if proven else 1.6,
-        label=label,
-        marker=style.marker,
-        markersize=4.5,
-        markevery=np.unique(shown).tolist(),
-        **options,
-    )
+    shown = np.unique(np.searchsorted(x, places).clip(0, len(x) - 1)).tolist()
+    marks: dict[str, Any] = {"marker": style.marker, "markersize": 4.5, "markevery": shown}
+    ax.plot(x, y, label=label, **style.stroke, **look, **marks)
 
 
 # Curves over a parameter: what was measured with its intervals, what is proven, and what was published.
 
-
 _MOST_TICKS = 8
 _COLUMNS = {3: 16, 2: 32}  # columns of a legend, and how many characters its longest label may have then
 _WIDTH = 5.6  # inches, of a column of the report
+_FEW_LABELS = 10  # along the axis of such a column
 KINDS = ("measured", "bound", "published", "level")
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One entry of the legend.
+    """One entry of the legend: points float64[n], and ends of intervals around y; NaN leaves a point out.
 
-    Attributes
-    ----------
-    label : str
-    x, y : float64[n]
-        NaN leaves a point out.
-    low, high : float64[n], optional
-        Ends of an interval around y.
-    kind : {"measured", "bound", "published", "level"}
-        "measured" is a line with points and intervals; "bound" a thin dotted line with hollow points in the
-        colour of the curve before it; "published" hollow points alone; "level" one value of y, a
-        horizontal line over the whole width.
+    "measured" is a line with points and intervals, "bound" a thin dotted line with hollow points in the
+    colour of the curve before it, "published" hollow points alone, "level" one y over the whole width.
     """
 
     label: str
@@ -252,19 +225,10 @@ def curves(
     logarithmic: str = "",
     ticks: Sequence[float] = (),
 ) -> Axes:
-    """Draw curves in the style of :mod:`equinoise.report.figures`: told apart by colour, dashes and markers.
+    """Draw curves, told apart by colour, dashes and markers, with the legend below.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw; a new figure by default.
-    series : sequence of Curve
-    horizontal, vertical : str
-        What the axes show, with units.
-    logarithmic : {"", "x", "y", "xy"}
-        Which axes are logarithmic.
-    ticks : sequence of float
-        Where the horizontal axis has its only ticks; by default where matplotlib puts them.
+    `horizontal` and `vertical` say what the axes show, with units, and `logarithmic` ("", "x", "y" or "xy")
+    which are logarithmic; `ticks` are the only ones of the horizontal axis where there are any.
     """
     _checks.choice("logarithmic", logarithmic, ("", "x", "y", "xy"))
     ax = new_axes(ax)
@@ -279,22 +243,21 @@ def curves(
     if len(ticks):
         ax.set_xticks(list(ticks), [f"{tick:,g}" for tick in ticks])
         ax.set_xticks([], minor=True)
-    ax.set_xlabel(horizontal)
-    ax.set_ylabel(vertical)
-    ax.grid(True, which="major", color="0.88", linewidth=0.6)
-    ax.set_axisbelow(True)
+    finish(ax, horizontal, vertical, "0.88")
     legend_below(ax)
     return ax
 
 
 def column(plot: Callable[[Axes], object], height: float = 4.0) -> Figure:
-    """Return a figure for a column of the report, on whose axes `plot` has drawn, with the legend below."""
-    drawn = figure(_WIDTH, height)
-    axes = drawn.subplots()
-    plot(axes)
+    """Return a figure for a column of the report, where `plot` has drawn: few labels, the legend below."""
+    made = drawn(plot, height, _WIDTH)
+    axes = made.axes[0]
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    if len(labels) > _FEW_LABELS and axes.get_xscale() == "linear":
+        axes.set_xticks(axes.get_xticks()[::2], labels[::2])
     if axes.get_legend() is not None:
         legend_below(axes)
-    return drawn
+    return made
 
 
 def legend_below(ax: Axes) -> None:
@@ -306,9 +269,7 @@ def legend_below(ax: Axes) -> None:
     longest = max(map(len, labels), default=0)
     columns = next((n for n, most in _COLUMNS.items() if longest <= most), 1)
     if drawn is not None and labels:
-        drawn.legend(
-            handles, labels, fontsize="small", frameon=False, ncols=columns, loc="outside lower center"
-        )
+        drawn.legend(handles, labels, ncols=columns, loc="outside lower center", **LEGEND)
 
 
 def _more_ticks(ax: Axes) -> None:
@@ -323,19 +284,17 @@ def _more_ticks(ax: Axes) -> None:
         ax.set_ylim(low, high)
 
 
-def _draw(ax: Axes, curve: Curve, style: Any) -> None:
+def _draw(ax: Axes, curve: Curve, style: _Style) -> None:
     x, y = np.asarray(curve.x, dtype=np.float64), np.asarray(curve.y, dtype=np.float64)
-    dashes: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
     if curve.kind == "level":
-        ax.axhline(float(y.flat[0]), color=style.color, linewidth=1.2, label=curve.label, **dashes)
+        ax.axhline(float(y.flat[0]), linewidth=1.2, label=curve.label, **style.stroke)
         return
     look: dict[str, dict[str, Any]] = {
-        "measured": {"linewidth": 1.6, "markersize": 4.5, **dashes},
+        "measured": {"linewidth": 1.6, "markersize": 4.5, **style.stroke},
         "bound": {"linewidth": 1.0, "dashes": (1, 1), "markersize": 4.5, "markerfacecolor": "white"},
         "published": {"linestyle": "none", "markersize": 7.0, "markerfacecolor": "none"},
     }
-    ax.plot(x, y, color=style.color, marker=style.marker, label=curve.label, **look[curve.kind])
+    ax.plot(x, y, marker=style.marker, label=curve.label, **{"color": style.color, **look[curve.kind]})
     if curve.low is not None and curve.high is not None:
-        low, high = np.asarray(curve.low, dtype=np.float64), np.asarray(curve.high, dtype=np.float64)
-        spread = np.maximum([y - low, high - y], 0.0)
+        spread = np.maximum([y - np.asarray(curve.low), np.asarray(curve.high) - y], 0.0)
         ax.errorbar(x, y, yerr=spread, fmt="none", ecolor=style.color, capsize=2.5, lw=1.0)

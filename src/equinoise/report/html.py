@@ -24,12 +24,7 @@ def page(
     """Return a self-contained HTML page in UTF-8: the same arguments give the same bytes.
 
     After the paragraphs of the introduction stand the exhibits in their order, those of one section together
-    under its heading, and then how it was made. Links lead to their files, next to the page.
-
-    Raises
-    ------
-    ValueError
-        When two exhibits have the same name.
+    under its heading, and then how it was made. Raises ValueError when two exhibits have the same name.
 
     Examples
     --------
@@ -46,24 +41,12 @@ def page(
     for exhibit in exhibits:
         sections.setdefault(exhibit.section, []).append(exhibit)
     style, script = ((_HERE / f"page.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made = templates.get_template("page.html").render(
-        title=title,
-        intro=intro,
-        sections=sections,
-        provenance=provenance,
-        style=style,
-        script=script,
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        inline=_inline,
-        cells=_cells,
-    )
+    strict: Any = {"autoescape": True, "undefined": jinja2.StrictUndefined, "keep_trailing_newline": True}
+    templates = jinja2.Environment(loader=jinja2.FileSystemLoader(_HERE), trim_blocks=True, **strict)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    words = {"title": title, "intro": intro, "sections": sections, "provenance": provenance}
+    parts = {"style": style, "script": script, "digest": digest, "inline": _inline, "cells": _cells}
+    made = templates.get_template("page.html").render(words, **parts)
     return made.encode("utf-8", "backslashreplace")
 
 

@@ -1,50 +1,31 @@
 """Figures about bandits and about releases, in the style of :mod:`equinoise.report.figures`."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection
 
 import numpy as np
 
 from equinoise._results import Z95
-from equinoise._typing import Axes, Floats, Ints
-from equinoise.report.figures import STYLES, finish, line, new_axes, repeated
+from equinoise._typing import Any, Axes, Floats, Ints, Mapping, Sequence
+from equinoise.report.figures import LEGEND, STYLES, finish, line, new_axes, repeated
 
-# Figures about bandits, in the style of :mod:`equinoise.report.figures`: the frontier, and tests.
-
-
+Series = Sequence[tuple[str, Floats]]
 # One per policy, so that colour is never all that tells two apart.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 # Where a label may stand around its point: directions, the preferred ones first, and distances in points.
-_DIRECTIONS = np.array(
-    [(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], dtype=np.float64
-)
+_DIRECTIONS = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], np.float64)
 _DISTANCES = (5.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 
 
-class _Point(Protocol):
-    """Bias and regret of one policy at one epsilon; `clear` is whether the bias is inconsistent with zero."""
-
-    @property
-    def mean_absolute_bias(self) -> float: ...
-    @property
-    def stderr(self) -> float: ...
-    @property
-    def clear(self) -> bool: ...
-    @property
-    def regret(self) -> float: ...
-    @property
-    def regret_stderr(self) -> float: ...
-
-
-def frontier(ax: Axes | None, points: Mapping[tuple[str, float | None], _Point]) -> Axes:
+def frontier(ax: Axes | None, points: Mapping[tuple[str, float | None], Any]) -> Axes:
     """Draw what a smaller bias costs: mean absolute bias against regret, by policy and epsilon.
 
+    A point is a summary of a run, with `mean_absolute_bias`, `stderr`, `clear`, `regret`, `regret_stderr`.
     Points of a policy share a colour, a marker and a line, and are labelled with their epsilon; None stands
     for none, and the label is the policy. An axis is logarithmic where its values are positive and differ by
     a factor of three or more. Bars are 95% intervals; points whose bias is not clear are hollow.
     """
     ax = new_axes(ax)
-    groups: dict[str, dict[str, _Point]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     for (name, epsilon), point in points.items():
         groups.setdefault(name, {})[name if epsilon is None else f"{epsilon:g}"] = point
     shown = [point for group in groups.values() for point in group.values()]
@@ -52,12 +33,8 @@ def frontier(ax: Axes | None, points: Mapping[tuple[str, float | None], _Point])
     ax.set_yscale(_scale([point.mean_absolute_bias for point in shown]))
     for i, (name, group) in enumerate(groups.items()):
         color = STYLES[i % len(STYLES)].color
-        marks: dict[str, Any] = {
-            "color": color,
-            "marker": MARKERS[i % len(MARKERS)],
-            "linestyle": "none",
-            "markersize": 5.5,
-        }
+        marks: dict[str, Any] = {"color": color, "marker": MARKERS[i % len(MARKERS)], "markersize": 5.5}
+        marks["linestyle"] = "none"
         x, y = _places(group.values())
         if len(group) > 1:
             ax.plot(x, y, color=color, linewidth=0.8, alpha=0.6)
@@ -76,9 +53,8 @@ def frontier(ax: Axes | None, points: Mapping[tuple[str, float | None], _Point])
     if ax.get_xscale() == "log" and high < 20.0 * low:  # else too few ticks are labelled
         ax.xaxis.set_minor_formatter("{x:g}")
         ax.xaxis.set_major_formatter("{x:g}")
-    finish(ax, "pseudo-regret at the horizon", "mean absolute bias of the arms' means")
-    ax.grid(True, which="major", color="0.88", linewidth=0.6)
-    ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    finish(ax, "pseudo-regret at the horizon", "mean absolute bias of the arms' means", "0.88")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **LEGEND)
     if shown:
         _place_labels(ax, [label for group in groups.values() for label in group], shown)
     return ax
@@ -88,11 +64,11 @@ def _scale(values: Sequence[float]) -> str:
     return "log" if values and 0.0 < 3.0 * min(values) <= max(values) else "linear"
 
 
-def _places(points: Collection[_Point]) -> Floats:
+def _places(points: Collection[Any]) -> Floats:
     return np.array([(point.regret, point.mean_absolute_bias) for point in points]).T
 
 
-def _bars(ax: Axes, points: Collection[_Point]) -> Floats:
+def _bars(ax: Axes, points: Collection[Any]) -> Floats:
     """Return the ends of the intervals, left, right, down and up, float64[4, N]; the points where unknown."""
     x, y = _places(points)
     dx, dy = Z95 * np.nan_to_num([(point.regret_stderr, point.stderr) for point in points]).T
@@ -102,7 +78,7 @@ def _bars(ax: Axes, points: Collection[_Point]) -> Floats:
     return np.array([left, x + dx, down, y + dy])
 
 
-def _place_labels(ax: Axes, labels: Sequence[str], points: Sequence[_Point]) -> None:
+def _place_labels(ax: Axes, labels: Sequence[str], points: Sequence[Any]) -> None:
     """Write each label near its point, where it covers no point and no other label if that can be."""
     drawn: Any = ax.get_figure(root=True)
     drawn.draw_without_rendering()  # settles the layout, and with it where a point is on the page
@@ -137,7 +113,7 @@ def _overlap(boxes: Floats, taken: Floats) -> Floats:
     return area
 
 
-def p_value_histogram(ax: Axes | None, series: Sequence[tuple[str, Floats]], *, level: float = 0.05) -> Axes:
+def p_value_histogram(ax: Axes | None, series: Series, *, level: float = 0.05) -> Axes:
     """Draw histograms of p-values of true nulls, and the flat one that an honest test gives.
 
     `level` in (0, 1) is the width of a bin, and where the dashed line stands; the legend adds to a label the
@@ -148,21 +124,15 @@ def p_value_histogram(ax: Axes | None, series: Sequence[tuple[str, Floats]], *, 
     for style, (label, p_values) in zip(repeated(), series, strict=False):
         share = np.histogram(p_values, edges)[0] / len(p_values) / np.diff(edges)
         below = f"{label}: {np.mean(np.asarray(p_values) <= level):.1%} at or below {level:g}"
-        line: dict[str, Any] = {"color": style.color} | ({"dashes": style.dashes} if style.dashes else {})
         marks: dict[str, Any] = {"marker": style.marker, "markersize": 4}
-        ax.step(edges, np.append(share, share[-1]), where="post", linewidth=1.4, **line)
+        ax.step(edges, np.append(share, share[-1]), where="post", linewidth=1.4, **style.stroke)
         ax.plot((edges[:-1] + edges[1:]) / 2, share, color=style.color, linestyle="none", **marks)
-        ax.plot([], [], label=below, **line, **marks)
+        ax.plot([], [], label=below, **style.stroke, **marks)
     ax.axhline(1.0, color="0.5", linewidth=1.0, linestyle=(0, (1, 1)), label="an honest test")
     ax.axvline(level, color="0.5", linewidth=1.0, linestyle=(0, (4, 2)))
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(bottom=0.0)
-    finish(ax, "p-value, where the null hypothesis is true", "density")
-    ax.grid(True, which="major", color="0.88", linewidth=0.6)
-    return ax
-
-
-Series = Sequence[tuple[str, Floats]]
+    return finish(ax, "p-value, where the null hypothesis is true", "density", "0.88")
 
 
 def distributions(
@@ -185,9 +155,8 @@ def distributions(
     ax.stairs(histogram, edges, fill=True, color="0.8", label=label)
     for style, (name, released) in zip(repeated(), series, strict=False):
         line(ax, x, released, style, name, even=True)
-    finish(ax, unit, "probability")
     ax.set_ylim(bottom=0.0)
-    return ax
+    return finish(ax, unit, "probability")
 
 
 def noise_shapes(ax: Axes | None, offsets: Floats, series: Series, *, unit: str = "bins") -> Axes:
@@ -195,10 +164,9 @@ def noise_shapes(ax: Axes | None, offsets: Floats, series: Series, *, unit: str 
     ax = new_axes(ax)
     for style, (name, mass) in zip(repeated(), series, strict=False):
         line(ax, offsets, mass, style, name, even=True)
-    finish(ax, f"noise ({unit})", "probability")
     ax.set_yscale("log")
     ax.set_ylim(1e-6, 2.0)
-    return ax
+    return finish(ax, f"noise ({unit})", "probability")
 
 
 def noise_scales(
@@ -222,8 +190,6 @@ def noise_scales(
     style = STYLES[0]
     ax.scatter(values[k], scales[v], s=area, color=style.color, alpha=0.7, linewidths=0, label="records")
     for style, (label, scale) in zip(repeated(1), lines, strict=False):
-        options: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
-        ax.axhline(scale, color=style.color, linewidth=1.2, label=label, **options)
+        ax.axhline(scale, linewidth=1.2, label=label, **style.stroke)
     ax.set_yscale("log")
-    finish(ax, unit, f"noise scale ({unit})")
-    return ax
+    return finish(ax, unit, f"noise scale ({unit})")

@@ -14,21 +14,10 @@ import pytest
 
 from equinoise import bandits, inference
 from equinoise.bandits import linear
-from equinoise.experiments.bias import (
-    arms,
-    common as summary,
-    correction as corrections,
-    exhibits,
-    frontier as frontiers,
-    regression,
-    selection as selections,
-)
-from equinoise.experiments.bias.arms import experiment_1, experiment_2
+from equinoise.experiments.bias import arms, common as summary, exhibits, pvalues
+from equinoise.experiments.bias.arms import experiment_1, experiment_2, frontier
 from equinoise.experiments.bias.common import scaled
-from equinoise.experiments.bias.correction import correction
-from equinoise.experiments.bias.frontier import frontier
-from equinoise.experiments.bias.regression import experiment_3
-from equinoise.experiments.bias.selection import CASES, least_pulled, selection
+from equinoise.experiments.bias.pvalues import CASES, correction, experiment_3, least_pulled, selection
 from equinoise.experiments.steps import SECTIONS
 
 UCB, PRIVATE = "ucb", "private-ucb, published width, ε = 0.05"
@@ -114,10 +103,10 @@ EXPERIMENTS = {
 SHOWN = {
     "bias-1": arms.show,
     "bias-2": arms.show,
-    "bias-3": regression.show,
-    "bias-selection": selections.show,
-    "bias-correction": corrections.show,
-    "bias-frontier": frontiers.show,
+    "bias-3": pvalues.show_regression,
+    "bias-selection": pvalues.show_selection,
+    "bias-correction": pvalues.show_correction,
+    "bias-frontier": arms.show_frontier,
 }
 
 

@@ -10,20 +10,10 @@ import pandas as pd
 import pytest
 
 from equinoise import inference
-from equinoise.experiments.bias import (
-    arms,
-    correction as corrections,
-    exhibits,
-    frontier as frontiers,
-    regression,
-    selection as selections,
-)
-from equinoise.experiments.bias.arms import experiment_1, experiment_2
+from equinoise.experiments.bias import arms, exhibits, pvalues
+from equinoise.experiments.bias.arms import experiment_1, experiment_2, frontier
 from equinoise.experiments.bias.common import shown
-from equinoise.experiments.bias.correction import correction
-from equinoise.experiments.bias.frontier import frontier
-from equinoise.experiments.bias.regression import experiment_3
-from equinoise.experiments.bias.selection import selection
+from equinoise.experiments.bias.pvalues import correction, experiment_3, selection
 from equinoise.experiments.steps import Settings
 
 
@@ -70,7 +60,7 @@ def test_the_frontier_names_the_cheapest_policy_without_clear_bias():
     computed = frontier(
         0.05, policies=("ucb", "private-ucb", "uniform", "noise-only"), epsilons=(0.1, 10.0), horizon=300
     )
-    made = frontiers.show(row("bias-frontier"), computed)
+    made = arms.show_frontier(row("bias-frontier"), computed)
     quiet = {key: one.regret for key, one in computed.summaries.items() if not one.clear}
     assert f"is {min(quiet.values()):,.0f} (" in made.headline
     pd.testing.assert_frame_equal(made.tables["points"].frame, computed.to_frame())
@@ -79,7 +69,7 @@ def test_the_frontier_names_the_cheapest_policy_without_clear_bias():
 @pytest.mark.compiled
 def test_exhibits_of_tests_say_the_shares_that_were_found():
     computed = experiment_3(0.1, seed=1)
-    made = regression.show(row("bias-3"), computed)
+    made = pvalues.show_regression(row("bias-3"), computed)
     right = np.mean(computed.p_values["oful", "standard error"] <= 0.05)
     wrong = np.mean(computed.p_values["oful", "variance"] <= 0.05)
     assert f"rejected in {right:.1%}" in made.headline and f"in {wrong:.0%}" in made.headline
@@ -87,12 +77,12 @@ def test_exhibits_of_tests_say_the_shares_that_were_found():
     assert frame["ours"][frame["published"] == 0.76].tolist() == [wrong]
 
     chosen = selection(0.02, seed=1)
-    made = selections.show(row("bias-selection"), chosen)
+    made = pvalues.show_selection(row("bias-selection"), chosen)
     worst = max(np.mean(values <= 0.05) for values in chosen.p_values.values())
     assert f"up to {worst:.0%}" in made.headline
 
     corrected = correction(0.02, epsilons=(0.01, 1.0), policies=("private-ucb",), seed=1)
-    made = corrections.show(row("bias-correction"), corrected)
+    made = pvalues.show_correction(row("bias-correction"), corrected)
     frame = corrected.to_frame()
     tight = frame[(frame["method"] == "tight") & (frame["mean"] == 0.7)]["rejected"].tolist()
     assert f"{tight[0]:.0%} at epsilon 0.01 and {tight[-1]:.0%} at 1" in made.headline

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from equinoise import efb, games
-from equinoise.experiments.efb.exhibits import EXPERIMENTS
-from equinoise.experiments.efb.growth import Growth, growth, power
+from equinoise.experiments.efb.exhibits import EXPERIMENTS, Growth, growth, power
 from equinoise.experiments.steps import Settings
 
 

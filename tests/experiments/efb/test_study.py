@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from equinoise import efb, games
-from equinoise.experiments.efb.exhibits import EXPERIMENTS
-from equinoise.experiments.efb.study import UNIFORM, Study, cells, study
+from equinoise.experiments.efb.exhibits import EXPERIMENTS, UNIFORM, Study, cells, study
 from equinoise.experiments.steps import Settings
 
 SMALL = Study("kuhn_poker", 3000, 4, (1.0, 8.0), (8.0,), (8.0,), 8.0)

@@ -59,14 +59,6 @@ class Learner(NamedTuple):
     totals: Floats
 
 
-class Streams(NamedTuple):
-    """States uint64[4, W] of the streams of contexts, rewards and noise."""
-
-    context: Words
-    reward: Words
-    noise: Words
-
-
 class Round(NamedTuple):
     """Scratch of one round.
 
@@ -98,9 +90,6 @@ class Round(NamedTuple):
     reward: Floats
     scale: Floats
     step: Floats
-
-
-# Directions on the unit sphere for W lanes side by side: what the contexts of linear bandits are drawn from.
 
 
 _SWAP = np.uint64(1)

@@ -15,12 +15,13 @@ import numpy as np
 
 from equinoise._jit import njit
 from equinoise._random import fill_words, laplace, uniform
-from equinoise._typing import Any, Floats
-from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams, fill_directions, fill_normals
+from equinoise._typing import Any, Floats, Words
+from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, fill_normals
 from equinoise.mechanisms.kernels import prefix_total
 
 _TIE = 1e-9  # arms never pulled have equal indices but for rounding; the lowest number is to win
 _TOP: Any = np.int64(0)  # the first row; a plain 0 would have callees compiled for it alone
+CONTEXTS, REWARDS, NOISES = 0, 1, 2  # of streams uint64[3, 4, W]
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 
 
@@ -30,7 +31,7 @@ def _play(
     estimate: Any,
     plan: Plan,
     learner: Learner,
-    streams: Streams,
+    streams: Words,
     scratch: Round,
     first: int,
     end: int,
@@ -48,7 +49,7 @@ def _play(
 
 
 @njit
-def play(plan: Plan, learner: Learner, streams: Streams, scratch: Round, first: int, end: int) -> None:
+def play(plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int) -> None:
     """Play the rounds first..end-1 in all lanes.
 
     Each round: contexts x_k; the index of an arm, estimate_k' x_k + ||x_k||_{V_k^-1} width(n_k); the arm
@@ -59,9 +60,7 @@ def play(plan: Plan, learner: Learner, streams: Streams, scratch: Round, first: 
 
 
 @njit
-def play_private(
-    plan: Plan, learner: Learner, streams: Streams, scratch: Round, first: int, end: int
-) -> None:
+def play_private(plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int) -> None:
     """Play the rounds first..end-1 in all lanes as :func:`play` does, on noised sums.
 
     The estimate is V_k^-1 (b_k + noise), b_k of clipped rewards; the index has + ||V_k^-1 x_k||_1
@@ -72,13 +71,13 @@ def play_private(
 
 
 @njit
-def _show(plan: Plan, streams: Streams, scratch: Round, t: int) -> None:
+def _show(plan: Plan, streams: Words, scratch: Round, t: int) -> None:
     """Set the contexts of round t, and the arms' means there."""
     dimension = scratch.played.shape[0]
     if plan.context.shape[0] > 0:
         _copy_contexts(plan.context[t], scratch.context)
     else:
-        fill_directions(streams.context, scratch.word, scratch.cuts, dimension, scratch.context)
+        fill_directions(streams[CONTEXTS], scratch.word, scratch.cuts, dimension, scratch.context)
     _products(plan.theta, scratch.context, dimension, scratch.expected)
 
 
@@ -191,14 +190,14 @@ def _choose(plan: Plan, learner: Learner, scratch: Round, t: int) -> None:
 
 
 @njit
-def _draw_rewards(plan: Plan, learner: Learner, streams: Streams, scratch: Round) -> None:
+def _draw_rewards(plan: Plan, learner: Learner, streams: Words, scratch: Round) -> None:
     """Draw the reward of each lane's arm, and add to the regret.
 
     Gaussian: the first normal draw of the round's two words (see ``fill_normals``). Binary: 1 where the
     uniform of the first word is below (1 + mean)/2, else -1.
     """
     words, normals, reward = scratch.word, scratch.normal, scratch.reward
-    fill_words(streams.reward, normals.shape[0], words)
+    fill_words(streams[REWARDS], normals.shape[0], words)
     fill_normals(words, normals)
     for lane in range(reward.size):
         mean = scratch.expected[_at(scratch.arm[lane]), lane]
@@ -258,7 +257,7 @@ def _put_back(plan: Plan, learner: Learner, scratch: Round) -> None:
 
 
 @njit
-def _estimate(plan: Plan, learner: Learner, streams: Streams, scratch: Round) -> None:
+def _estimate(plan: Plan, learner: Learner, streams: Words, scratch: Round) -> None:
     """Move the estimate of each lane's arm by u (y - estimate' x)/(1 + x'u): it stays V^-1 b."""
     for i in range(scratch.image.shape[0]):
         for lane in range(scratch.step.size):
@@ -267,14 +266,14 @@ def _estimate(plan: Plan, learner: Learner, streams: Streams, scratch: Round) ->
 
 
 @njit
-def _estimate_privately(plan: Plan, learner: Learner, streams: Streams, scratch: Round) -> None:
+def _estimate_privately(plan: Plan, learner: Learner, streams: Words, scratch: Round) -> None:
     """Set the estimate of each lane's arm to V^-1 (sum of clipped y x + noise).
 
     The noise is the n-th sum of a vector of d binary counters: a fresh Laplace draw a coordinate for the
     node that pull n completes, and the kept draws of the nodes before it.
     """
     dimension = scratch.played.shape[0]
-    fill_words(streams.noise, dimension, scratch.word)
+    fill_words(streams[NOISES], dimension, scratch.word)
     for i in range(dimension):
         for lane in range(scratch.reward.size):
             scratch.noise[i, lane] = plan.scale * laplace(scratch.word[i, lane])

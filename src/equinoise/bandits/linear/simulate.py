@@ -7,26 +7,15 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks, _results, replicates
-from equinoise._typing import ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
+from equinoise._typing import Array, ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.entry import Entry
-
-# The policies of linear bandits by name: what each is, and what makes it so.
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearPolicy(Entry):
-    """A policy of linear bandits: an :class:`~equinoise.bandits.entry.Entry`, and what follows.
-
-    Attributes
-    ----------
-    wide : bool
-        Whether its index is widened by the confidence in the estimate.
-    in_turn : bool
-        Whether arms are played in turn, whatever their index.
-    """
+    """An entry, and whether its index is widened by the confidence in the estimate, or arms are in turn."""
 
     wide: bool = False
     in_turn: bool = False
@@ -54,10 +43,6 @@ _ALL = (
 )
 
 POLICIES: Mapping[str, LinearPolicy] = {row.name: row for row in _ALL}
-
-
-# Checks of the arguments of linear bandits that concern them alone.
-
 
 LARGEST = 1e6  # entry of contexts and coefficients, and sigma
 _CONDITION = 1e10  # largest |x|^2/ridge: beyond it, updates of V^-1 would lose too many digits
@@ -99,16 +84,6 @@ def regular_ridge(ridge: float, contexts: Floats) -> float:
     return regular
 
 
-def check_means(theta: Floats | None, contexts: Floats) -> None:
-    """Refuse binary rewards where a mean theta'x may leave [-1, 1]."""
-    largest = _longest(theta) * _longest(contexts)
-    if largest > 1.0 + 1e-9:
-        raise ValueError(
-            "reward can be 'binary' only where |theta| |x| is at most 1 for all arms and contexts, "
-            f"got {largest:g}"
-        )
-
-
 def clip_range(clip: tuple[float, float] | None, default: float) -> tuple[float, float]:
     """Return (low, high), by default as far as `default` to both sides of zero."""
     if clip is None:
@@ -142,13 +117,9 @@ class LinearRun:
         the variance ``sigma**2 * gram_inverse[r, k, i, i]``, whose root is its standard error.
     estimate : float64[R, K, d]
         What the index was computed from: for "private-oful" V^-1 times the noised sums, else `theta_hat`.
-    policy : str
-    epsilon : float or None
-        None for policies that take none.
-    sigma : float
-        Deviation of Gaussian rewards; 1 for binary ones, whose deviation is at most that.
-    ridge : float
-    seed : int or None
+    policy, epsilon, sigma, ridge, seed
+        As they were given; epsilon is None for policies that take none, sigma 1 for binary rewards, whose
+        deviation is at most that.
 
     Examples
     --------
@@ -178,7 +149,7 @@ class LinearRun:
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
         n_arms, dimension = self.theta_hat.shape[1:]
         flat = (len(self.pulls), n_arms * dimension)
-        columns: dict[str, NDArray[np.generic]] = {
+        columns: dict[str, Array] = {
             "pulls": np.repeat(self.pulls, dimension, axis=1),
             "theta": np.broadcast_to(self.theta, self.theta_hat.shape).reshape(flat),
             "theta_hat": self.theta_hat.reshape(flat),
@@ -255,11 +226,9 @@ def simulate(
         replicates. The widths are proven for contexts and coefficients of length at most 1.
     epsilon : float, optional
         Privacy of the rewards; math.inf for no noise. Needed by "private-oful", ignored by the others.
-    n_replicates : int
-        R. Replicate r is the same for every R. Under every policy it meets the same contexts, and rewards
-        with the same noise.
-    seed : int or None
-        None takes randomness from the operating system.
+    n_replicates, seed, n_checkpoints, block, executor, progress, resume
+        As in :func:`equinoise.bandits.simulate`; under every policy replicate r meets the same contexts, and
+        rewards with the same noise.
     ridge : float
         Positive; at least the largest squared length of a context times 1e-10.
     delta : float
@@ -271,12 +240,11 @@ def simulate(
     clip : (float, float), optional
         Of "private-oful": the range to which rewards are clipped before they enter the private sums. By
         default (-1, 1) for binary rewards, and (-1 - 3 sigma, 1 + 3 sigma) for Gaussian ones.
-    n_checkpoints, block, executor, progress, resume
-        As in :func:`equinoise.bandits.simulate`.
 
     Returns
     -------
     LinearRun
+        Raises TypeError or ValueError for arguments of the wrong kind or out of range.
 
     Notes
     -----
@@ -285,12 +253,10 @@ def simulate(
     L1 (max ||x||_1 is sqrt(d) for unit contexts). An item is in at most L = floor(log2 T) + 1 nodes, and
     every node has Laplace noise of scale L s1/epsilon on each coordinate: all that is played after is
     epsilon-private [2]_. The index adds ||V^-1 x||_1 w, where w bounds the noise of a coordinate at
-    probability delta/d. Arms never played come first: only with the first pull is there noise to allow for,
-    and an arm that has such a width would always be preferred.
+    probability delta/d. Arms never played come first: before the first pull there is no noise to allow for.
 
     Gaussian rewards are unbounded and hence clipped first, each by itself. What is promised of the private
-    estimates, their width included, is promised for the clipped rewards; those have means that are not
-    quite linear in x.
+    estimates is promised for the clipped rewards, whose means are not quite linear in x.
 
     References
     ----------
@@ -323,7 +289,11 @@ def simulate(
     binary = _checks.choice("reward", reward, ("gaussian", "binary")) == "binary"
     if binary:
         deviation = 1.0
-        check_means(coefficients, given)
+        if (largest := _longest(coefficients) * _longest(given)) > 1.0 + 1e-9:
+            raise ValueError(
+                "reward can be 'binary' only where |theta| |x| is at most 1 for all arms and contexts, "
+                f"got {largest:g}"
+            )
     budget = row.checked_epsilon(epsilon, 0.0)
     clipped = clip_range(clip, 1.0 if binary else 1.0 + 3.0 * deviation)
     _results.check_memory(n, k * d * (d + 3) + k + len(checkpoints) + 4 * rounds // n)

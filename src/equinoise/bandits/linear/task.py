@@ -9,12 +9,10 @@ from equinoise._checkpoint import kept_as
 from equinoise._random import CONTEXT, NOISE, REWARD, start_streams
 from equinoise._typing import Any, Array, Floats, Ints, NamedTuple, Words
 from equinoise.bandits.linear import kernels
-from equinoise.bandits.linear.arrays import Learner, Plan, Round, Streams, fill_directions, words_of
+from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, words_of
 from equinoise.bandits.linear.simulate import POLICIES
+from equinoise.bandits.rewards import make_streams
 from equinoise.mechanisms.kernels import fill_widths
-
-# Arrays for the kernels of linear bandits, made from checked arguments, and results taken out of them.
-
 
 _LANES = 128  # enough that the entry into a loop over lanes costs little
 _FEWEST_LANES = 16
@@ -29,57 +27,12 @@ def lanes_of(n_arms: int, dimension: int) -> int:
     return min(_LANES, max(_FEWEST_LANES, _MEMORY // of_one // VECTOR * VECTOR))
 
 
-def confidence_widths(horizon: int, dimension: int, ridge: float, delta: float, sigma: float) -> Floats:
-    """Return sigma sqrt(d ln((1 + n/ridge)/delta)) + sqrt(ridge) for n = 0 to T, float64[T+1]."""
-    pulls = np.arange(horizon + 1)
-    spread: Floats = np.sqrt(dimension * np.log((1.0 + pulls / ridge) / delta))
-    return sigma * spread + math.sqrt(ridge)
-
-
 def noise_widths(horizon: int, scale: float, delta: float) -> Floats:
     """Return what the noise of a counter stays within with probability 1 - delta, for its sums 0 to T."""
     of_draws = np.empty((1, horizon.bit_length() + 1))
     fill_widths(np.array([math.log(2.0 / delta)]), scale, of_draws)
     widths: Floats = of_draws[0, np.bitwise_count(np.arange(horizon + 1))]
     return widths
-
-
-def make_streams(key: Words, first: int, lanes: int) -> Streams:
-    """Return the streams of the replicates first..first + lanes - 1."""
-    streams = Streams._make(np.empty((4, lanes), dtype=np.uint64) for _ in Streams._fields)
-    for states, purpose in zip(streams, (CONTEXT, REWARD, NOISE), strict=True):
-        start_streams(key, 0, first, purpose, states)
-    return streams
-
-
-def draw_theta(key: Words, first: int, lanes: int, n_arms: int, dimension: int) -> Floats:
-    """Return coefficients float64[W, K, d]: the first is zero, the others uniform on the unit sphere.
-
-    They come from the stream (key; 0, 1, replicate, CONTEXT).
-    """
-    theta = np.zeros((n_arms, dimension, lanes))
-    free = dimension - 1
-    if free:
-        states = np.empty((4, lanes), dtype=np.uint64)
-        start_streams(key, _THETA, first, CONTEXT, states)
-        drawn = np.empty((n_arms * free, lanes))
-        words = np.empty((words_of(n_arms, free), lanes), dtype=np.uint64)
-        fill_directions(states, words, np.empty(((free + 1) // 2 + 2, lanes)), free, drawn)
-        theta[:, 1:] = drawn.reshape(n_arms, free, lanes)
-    return np.ascontiguousarray(theta.transpose(2, 0, 1))
-
-
-def lanes_last(theta: Floats) -> Floats:
-    """Return coefficients float64[W, K, d] as the kernels take them, float64[K d, W]."""
-    return np.ascontiguousarray(theta.reshape(len(theta), -1).T)
-
-
-def sealed(plan: Plan) -> Plan:
-    """Make the arrays of a plan read-only (again, where they come from another process) and return it."""
-    for part in plan:
-        if isinstance(part, np.ndarray):
-            part.flags.writeable = False
-    return plan
 
 
 def make_learner(plan: Plan, n_arms: int, dimension: int, ridge: float) -> Learner:
@@ -105,20 +58,15 @@ def make_learner(plan: Plan, n_arms: int, dimension: int, ridge: float) -> Learn
 
 def make_round(n_arms: int, dimension: int, lanes: int) -> Round:
     """Return scratch for one round."""
-    words = max(words_of(n_arms, dimension), dimension, 2)
-    of: dict[str, Any] = {
-        "word": np.zeros((words, lanes), dtype=np.uint64),
-        "context": np.zeros((n_arms * dimension, lanes)),
-        "cuts": np.zeros(((dimension + 1) // 2 + 2, lanes)),
-        "triangle": np.zeros((dimension * (dimension + 1) // 2, lanes)),
-        "normal": np.zeros((2, lanes)),
-        "arm": np.zeros(lanes, dtype=np.int64),
-        "row_of": np.zeros(lanes, dtype=np.uint64),
-        "triangle_of": np.zeros(lanes, dtype=np.uint64),
-    }
-    of |= {name: np.zeros((n_arms, lanes)) for name in ("half", "mean", "expected", "spread")}
-    of |= {name: np.zeros((dimension, lanes)) for name in ("played", "image", "noise")}
+    rows = {"context": n_arms * dimension, "cuts": (dimension + 1) // 2 + 2, "normal": 2}
+    rows |= {"triangle": dimension * (dimension + 1) // 2}
+    rows |= dict.fromkeys(("half", "mean", "expected", "spread"), n_arms)
+    rows |= dict.fromkeys(("played", "image", "noise"), dimension)
+    of: dict[str, Any] = {name: np.zeros((n, lanes)) for name, n in rows.items()}
     of |= {name: np.zeros(lanes) for name in ("row", "best", "top", "reward", "scale", "step")}
+    of |= {name: np.zeros(lanes, dtype=np.uint64) for name in ("row_of", "triangle_of")}
+    of["word"] = np.zeros((max(words_of(n_arms, dimension), dimension, 2), lanes), dtype=np.uint64)
+    of["arm"] = np.zeros(lanes, dtype=np.int64)
     return Round(**of)
 
 
@@ -171,7 +119,8 @@ def make_plan(
     row, dimension = POLICIES[policy], contexts.shape[2]
     width = np.zeros(horizon + 1)
     if row.wide:
-        width = confidence_widths(horizon, dimension, ridge, delta, sigma)
+        spread = np.sqrt(dimension * np.log((1.0 + np.arange(horizon + 1) / ridge) / delta))
+        width = sigma * spread + math.sqrt(ridge)
     levels = horizon.bit_length()
     noise_width, scale = np.empty(0), 0.0
     if row.private:
@@ -210,7 +159,10 @@ def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
     if n > VECTOR // 2:  # a vector that is not full costs as much: its rest is thrown away
         lanes = -(-n // VECTOR) * VECTOR
     theta = _theta(task, start, stop, lanes)
-    plan = sealed(task.plan._replace(theta=lanes_last(theta)))
+    plan = task.plan._replace(theta=np.ascontiguousarray(theta.reshape(lanes, -1).T))
+    for part in plan:  # read-only, also where they come from another process
+        if isinstance(part, np.ndarray):
+            part.flags.writeable = False
     learner = make_learner(plan, k, d, task.ridge)
     regret = _play(task, plan, learner, start)
     inverse = gram_inverse(learner, k, d)
@@ -228,18 +180,30 @@ def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
 
 
 def _theta(task: Task, start: int, stop: int, lanes: int) -> Floats:
-    """Return the coefficients of the replicates from `start` on, float64[W, K, d]; spare lanes have some."""
-    if task.theta is None:
-        return draw_theta(task.key, start, lanes, task.n_arms, task.dimension)
-    if task.theta.ndim == 3:
-        return task.theta[np.minimum(np.arange(start, start + lanes), stop - 1)]
-    return np.broadcast_to(task.theta, (lanes, *task.theta.shape))
+    """Return the coefficients of the replicates from `start` on, float64[W, K, d]; spare lanes have some.
+
+    Where they are drawn, the first is zero and the others are uniform on the unit sphere, from the stream
+    (key; 0, 1, replicate, CONTEXT).
+    """
+    if task.theta is not None:
+        if task.theta.ndim == 3:
+            return task.theta[np.minimum(np.arange(start, start + lanes), stop - 1)]
+        return np.broadcast_to(task.theta, (lanes, *task.theta.shape))
+    theta, free = np.zeros((task.n_arms, task.dimension, lanes)), task.dimension - 1
+    if free:
+        states = np.empty((4, lanes), dtype=np.uint64)
+        start_streams(task.key, _THETA, start, CONTEXT, states)
+        drawn = np.empty((task.n_arms * free, lanes))
+        words = np.empty((words_of(task.n_arms, free), lanes), dtype=np.uint64)
+        fill_directions(states, words, np.empty(((free + 1) // 2 + 2, lanes)), free, drawn)
+        theta[:, 1:] = drawn.reshape(task.n_arms, free, lanes)
+    return np.ascontiguousarray(theta.transpose(2, 0, 1))
 
 
 def _play(task: Task, plan: Plan, learner: Learner, start: int) -> Floats:
     """Play all rounds and return the regret at the checkpoints, float64[W, C]; tell progress in between."""
     lanes = learner.regret.size
-    streams = make_streams(task.key, start, lanes)
+    streams = make_streams(task.key, start, lanes, (CONTEXT, REWARD, NOISE))
     scratch = make_round(task.n_arms, task.dimension, lanes)
     piece = max(1, _WORK_A_PIECE // (lanes * task.n_arms * task.dimension * (task.dimension + 20)))
     kernel = kernels.play_private if plan.noise_width.size else kernels.play

@@ -1,21 +1,359 @@
-"""Bandits for real experiments: asked for an arm, told a reward, saved for the next day."""
+"""Bandits for real experiments: asked for an arm, told a reward, saved for the next day.
 
-from typing import Any
+Every class plays a policy of :func:`equinoise.bandits.simulate` with its kernels. Fed with the rewards of
+replicate 0, each right after its selection, and with the same seed (and ``noise="float"``), it chooses what
+the simulation chooses. What it can do besides: rewards in their own units, late and in any order, and arms
+by name that come and go. One thread at a time: callers that share a bandit hold a lock.
 
-from equinoise.bandits.live import classes
-from equinoise.bandits.live.classes import (
-    DPKLUCB,
-    UCB,
-    UCB1,
-    Bandit,
-    LazyDPTS,
-    PrivateBandit,
-    PrivateUCB,
-    Ticket,
-)
+* :class:`UCB` and :class:`UCB1` (which explores more): where no privacy is needed.
+* :class:`PrivateUCB`: honest means; it explores almost evenly, so that they are the least biased.
+* :class:`DPKLUCB`: private, with the least regret known.
+* :class:`LazyDPTS`: private Thompson sampling, which spreads many selections at once over the arms.
 
-__all__ = ["DPKLUCB", "UCB", "UCB1", "Bandit", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket"]
+Any other policy whose row of the registry names a live class has one, made when first asked for. The rest
+are there to compare with.
+"""
+
+import math
+
+from equinoise._checks import checked
+from equinoise._random import stream_key
+from equinoise._typing import Any, DataFrame, Floats, Sequence
+from equinoise.bandits.entry import check_bounds
+from equinoise.bandits.live.bandit import Bandit
+from equinoise.bandits.live.player import Setting
+from equinoise.bandits.live.state import Ticket
+from equinoise.bandits.policies.registry import POLICIES, Policy, policy
+
+__all__ = ["Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket", "UCB", "UCB1"]
+
+
+class PrivateBandit(Bandit):
+    """A bandit whose choices are epsilon-private in the rewards; the parent of those of this package.
+
+    **What is private.** Two histories are neighbours when they differ in the reward of one round. Whatever
+    the rewards, and whoever picks them knowing all choices so far, every sequence of choices has
+    probabilities within a factor e^epsilon of each other for two neighbours. :attr:`choices`, :attr:`pulls`,
+    :attr:`private_means`, and all that is made of them, are covered. A person who gives k rewards has k
+    epsilon.
+
+    **What is not.** :attr:`means`, ``stderr`` and the saved file come from the true rewards: they are for the
+    one who runs the experiment, and not to be published as private. That a reward came, when, and for which
+    arm, is not hidden either. And the guarantee is about what the policy decides: who stops the experiment,
+    drops an arm or plays another one after a look at :attr:`means` decides on true rewards; after a look at
+    :attr:`private_means` it stays as it is.
+
+    **What it is good for.** The means are almost unbiased [1]_, see :attr:`bias_bound`, and p-values of tests
+    that the private numbers suggested can be corrected (:func:`equinoise.inference.adjusted_p_value`, with
+    :attr:`rounds` as n). Such a correction leaves nothing once epsilon sqrt(rounds) passes about 3: 5,000
+    rounds want an epsilon of 0.04 for it, though one of 1 for the quick choice of an arm.
+
+    Parameters
+    ----------
+    n_arms, bounds, ties
+        As in :class:`UCB`; rewards have bounds, and ties are by default broken as in simulations.
+    epsilon : float
+        Privacy of the choices in each reward: positive and finite.
+    noise : {"secure", "float"}
+        "secure" noises sums with OpenDP from the operating system's randomness; nothing else of a reward
+        reaches the policy. "float" is for simulations: reproducible, and **not private**, since the low bits
+        of a float64 show what was added to it.
+    seed : int, optional
+        Of "float" noise, drawn ties and whatever else a policy draws; "secure" takes none.
+    **options
+        Of the policy, as :data:`equinoise.bandits.POLICIES` has them.
+
+    Raises
+    ------
+    TypeError, ValueError, ImportError
+        When an argument is of the wrong kind or out of range; with "secure", when OpenDP is not installed.
+
+    References
+    ----------
+    .. [1] Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML,
+       theorem 1.
+
+    Examples
+    --------
+    >>> from equinoise.bandits import DPKLUCB, PrivateBandit
+    >>> bandit = DPKLUCB(2, 0.5, noise="float", seed=1)
+    >>> isinstance(bandit, PrivateBandit), round(bandit.bias_bound, 3)
+    (True, 0.245)
+    """
+
+    def __init__(
+        self,
+        n_arms: int | Sequence[str],
+        epsilon: float,
+        *,
+        noise: str = "secure",
+        seed: int | None = None,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        ties: str | None = None,
+        **options: Any,
+    ) -> None:
+        row, (low, high) = policy(self.policy), check_bounds(bounds)
+        free = row.live.without_horizon if row.live else None
+        horizon = None if free is None else options.pop("horizon", None)
+        if free is not None:
+            defaults = {name: option.default for name, option in row.options.items()}
+            given = {name: value for name, value in options.items() if value is not None}
+            options = {**(free if horizon is None else defaults), **given}
+        checked(f"class {type(self).__name__}", row.options, options)
+        order = row.ties if ties is None else ties
+        setting = Setting(self.policy, order, low, high, epsilon, horizon, noise, options)
+        if setting.secure and seed is not None:
+            raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
+        self._start(n_arms, setting, stream_key(seed))
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy of the choices, in each reward."""
+        assert self._setting.epsilon is not None
+        return self._setting.epsilon
+
+    @property
+    def noise(self) -> str:
+        """Where noise comes from: "secure" or "float"."""
+        return str(self._setting.noise)
+
+    @property
+    def private_means(self) -> Floats:
+        """The noised means that the policy decides on, float64[K], in the units of the rewards.
+
+        NaN for an arm of which nothing was released; what was last known of an arm that was dropped. Noise
+        may carry them out of the bounds.
+        """
+        known = self._tallies.last_release.copy()
+        known[self._rows] = self._player.releases
+        return self._setting.outside(known)  # type: ignore[no-any-return]
+
+    @property
+    def bias_bound(self) -> float:
+        """Largest |expected mean - true mean| of an arm, whatever its true mean: (hi - lo) tanh(epsilon/2).
+
+        An arm's mean is a sum of weighted rewards, the weights private and one in all, so that
+        E mean <= e^epsilon mu for rewards in [0, 1] of mean mu (Theorem 1 of Neel and Roth, 2018), and
+        E mean >= e^-epsilon mu. The same holds for 1 - reward. So the mean is too large by at most
+        min((e^epsilon - 1) mu, (1 - e^-epsilon) (1 - mu)), and tanh(epsilon/2) is the largest that this can
+        be; too small likewise. It takes rewards of an arm that are drawn from one distribution, and come
+        late, or never, for reasons that do not depend on them.
+        """
+        return self._setting.span * math.tanh(self.epsilon / 2.0)
+
+    def to_frame(self) -> DataFrame:
+        """Return one row for each arm: as other bandits do, with private_mean and bias_bound."""
+        return super().to_frame().assign(private_mean=self.private_means, bias_bound=self.bias_bound)
+
+
+_UNIT = (0.0, 1.0)
+
+
+class _OpenBandit(Bandit):
+    """A bandit without privacy; :class:`UCB` says what it takes."""
+
+    def __init__(
+        self,
+        n_arms: int | Sequence[str],
+        *,
+        bounds: tuple[float, float] | None = _UNIT,
+        ties: str = "first",
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        low, high = (None, None) if bounds is None else check_bounds(bounds)
+        checked(f"class {type(self).__name__}", policy(self.policy).options, options)
+        self._start(n_arms, Setting(self.policy, ties, low, high, options=options), stream_key(seed))
+
+
+class UCB(_OpenBandit):
+    """Plays the arm with the largest S/n + sqrt(ln(2/delta_t)/(2n)), delta_t = 1/(1 + t ln^2 t) [1]_.
+
+    n is the number of an arm's rewards, S their sum, t the round. Raises TypeError or ValueError when an
+    argument is of the wrong kind or out of range.
+
+    Parameters
+    ----------
+    n_arms : int or sequence of str
+        The number of arms, which are then called 0, 1, ..., or their names.
+    bounds : tuple of float or None
+        Smallest and largest reward; the policy sees them as 0 and 1. None takes any finite reward as it is.
+    ties : {"first", "random"}
+        How ties are broken: the first of the best arms, or one drawn.
+    seed : int, optional
+        Of the drawn ties; None takes randomness from the operating system.
+
+    References
+    ----------
+    .. [1] Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
+
+    Examples
+    --------
+    >>> bandit = UCB(["red", "green"], bounds=(0, 10))
+    >>> for reward in (4, 7, 8, 6):
+    ...     arm = bandit.select()
+    ...     bandit.update(arm, reward)
+    >>> bandit.to_frame()[["arm", "pulls", "mean"]]
+         arm  pulls  mean
+    0    red      1   4.0
+    1  green      3   7.0
+
+    Rewards that come late are told by ticket:
+
+    >>> first, second = bandit.request(2)
+    >>> bandit.update(second, 6.5)
+    >>> bandit.open_tickets == (first,)
+    True
+    """
+
+    policy = "ucb"
+
+
+class UCB1(_OpenBandit):
+    """Plays the arm with the largest S/n + sqrt(2 ln t/n) [1]_; made as :class:`UCB` is.
+
+    References
+    ----------
+    .. [1] Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
+
+    Examples
+    --------
+    >>> bandit = UCB1(3)
+    >>> bandit.select(3)
+    [0, 1, 2]
+    """
+
+    policy = "ucb1"
+
+
+class PrivateUCB(PrivateBandit):
+    """UCB on sums from a private counter for each arm: (S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n [1]_.
+
+    A reward goes into one arm's counter, so every counter has the whole epsilon, and arms added on the way
+    cost no privacy.
+
+    Parameters
+    ----------
+    n_arms, epsilon, noise, seed, bounds, ties
+        As in :class:`PrivateBandit`, which says what is private, what is not, and what is raised.
+    horizon : int, optional
+        Most rounds, T. It makes binary counters with noise of scale (floor(log2 T) + 1)/epsilon; without it
+        the counters are hybrid, and noisier.
+    width : {"counter", "published"}
+        The width w: the tail of the counter's noise at probability 1/t^2, or the wider one of Neel and Roth,
+        which takes a horizon (and the number of arms now in play).
+    counter : {"binary", "hybrid"}, optional
+        Binary with a horizon and hybrid without, where it is not given.
+
+    References
+    ----------
+    .. [1] Neel, Roth (2018), Mitigating bias in adaptive data gathering via differential privacy, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bandit = PrivateUCB(["A", "B", "C"], epsilon=0.1, horizon=300, noise="float", seed=1)
+    >>> rng = np.random.default_rng(2)
+    >>> for _ in range(300):
+    ...     arm = bandit.select()
+    ...     bandit.update(arm, float(rng.random() < {"A": 0.2, "B": 0.8, "C": 0.5}[arm]))
+    >>> frame = bandit.to_frame()
+    >>> frame[["arm", "pulls", "mean", "bias_bound"]].round(3)
+      arm  pulls   mean  bias_bound
+    0   A     96  0.219        0.05
+    1   B     76  0.816        0.05
+    2   C    128  0.516        0.05
+    """
+
+    policy = "private-ucb"
+
+    def __init__(
+        self,
+        n_arms: int | Sequence[str],
+        epsilon: float,
+        horizon: int | None = None,
+        *,
+        width: str = "counter",
+        counter: str | None = None,
+        noise: str = "secure",
+        seed: int | None = None,
+        bounds: tuple[float, float] = _UNIT,
+        ties: str = "first",
+    ) -> None:
+        given: dict[str, Any] = {"noise": noise, "seed": seed, "bounds": bounds, "ties": ties}
+        super().__init__(n_arms, epsilon, horizon=horizon, width=width, counter=counter, **given)
+
+
+class DPKLUCB(PrivateBandit):
+    """KL-UCB with a divergence that knows the noise: batches of 1, 2, 4, ... pulls, each released once [1]_.
+
+    The index of an arm is the largest q with d(x, q) <= ln t/n, x the clipped mean of the n rewards released
+    so far, d(x, y) = min over z in [x, y] of epsilon (z - x) + kl(z, y). An arm is played until its batch is
+    full; late rewards count in the batch that is open when they come. Ties are drawn where nothing else is
+    said, since clipped means tie often. Made as every :class:`PrivateBandit` is, which says what is private
+    and what is not.
+
+    References
+    ----------
+    .. [1] Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under global
+       differential privacy.
+
+    Examples
+    --------
+    >>> bandit = DPKLUCB(2, epsilon=1.0, noise="float", seed=1)
+    >>> for _ in range(1000):
+    ...     arm = bandit.select()
+    ...     bandit.update(arm, [0.2, 0.7][arm])
+    >>> bandit.pulls, bandit.private_means.round(2)
+    (array([ 15, 985]), array([0.18, 0.71]))
+    """
+
+    policy = "dp-klucb"
+
+
+class LazyDPTS(PrivateBandit):
+    """Thompson sampling from the noised mean of each arm's last full buffer, of 1, 2, 4, ... rewards [1]_.
+
+    Every selection draws from the arms' Beta posteriors, so that many at once spread over the arms. Made as
+    every :class:`PrivateBandit` is, which says what is private and what is not.
+
+    References
+    ----------
+    .. [1] Hu, Hegde (2022), Near-optimal Thompson sampling-based algorithms for differentially private
+       stochastic bandits, UAI.
+
+    Examples
+    --------
+    >>> bandit = LazyDPTS(2, epsilon=1.0, noise="float", seed=1)
+    >>> for _ in range(1000):
+    ...     arm = bandit.select()
+    ...     bandit.update(arm, [0.2, 0.7][arm])
+    >>> bandit.pulls, bandit.private_means.round(2)
+    (array([127, 873]), array([0.19, 0.7 ]))
+    """
+
+    policy = "lazy-dp-ts"
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(classes, name)
+    """Make the live class of a policy that has none above."""
+    for row in POLICIES.values():
+        if row.live is not None and row.live.name == name:
+            globals()[name] = _made(row, name)
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _made(row: Policy, name: str) -> type[Bandit]:
+    """Return a live class that is all in a row of the registry."""
+    parent = PrivateBandit if row.private else _OpenBandit
+    options = "".join(
+        f"\n{name} : {option.kind}\n    {option.summary}; by default {option.default!r}."
+        for name, option in row.options.items()
+    )
+    text = (
+        f"The policy {row.name}: {row.summary} [1]_.\n\n{row.proof or 'It is not private.'}\n\n"
+        f"Parameters\n----------\nOthers\n    As in :class:`{'PrivateBandit' if row.private else 'UCB'}`."
+        f"{options}\n\nReferences\n----------\n.. [1] {row.source}.\n"
+    )
+    return type(name, (parent,), {"policy": row.name, "__doc__": text, "__module__": __name__})

@@ -47,10 +47,6 @@ class Bandit:
         epsilon = "" if self._setting.epsilon is None else f", epsilon={self._setting.epsilon:g}"
         return f"{type(self).__name__}({len(self._rows)} arms, round {self.rounds}{of}{epsilon})"
 
-    # ------------------------------------------------------------------------------------------------------
-    # What there is to see
-    # ------------------------------------------------------------------------------------------------------
-
     @property
     def arms(self) -> tuple[Arm, ...]:
         """All arms in the order in which they came, also those dropped; pulls and means are in this order."""
@@ -115,10 +111,6 @@ class Bandit:
             }
         )
 
-    # ------------------------------------------------------------------------------------------------------
-    # Asking and telling
-    # ------------------------------------------------------------------------------------------------------
-
     @overload
     def select(self) -> Arm: ...
     @overload
@@ -130,15 +122,8 @@ class Bandit:
         told: a selection whose reward is still to come counts as a round, not as a pull. So n arms at once,
         or many without an answer, usually return one arm, once every arm has a reward.
 
-        Parameters
-        ----------
-        n : int, optional
-            How many, from 1 to 2^20 and within the horizon; a list is returned then.
-
-        Returns
-        -------
-        int or str, or list of them
-            Arms are named as the bandit was made: by their number from 0, or by their names.
+        With `n`, from 1 to 2^20 and within the horizon, a list is returned. Arms are named as the bandit was
+        made: by their number from 0, or by their names.
         """
         if n is None:
             return self.request().arm
@@ -173,23 +158,18 @@ class Bandit:
         given = _checks.integer("ticket", number)
         if given not in self._tickets:
             raise ValueError(f"ticket must be an open one, got number {given}, which is unknown or closed")
-        return Ticket(given, self._label(self._tickets.arm(given)), self._tickets.owner)
+        return Ticket(given, self._label(self._tickets[given][0]), self._tickets.owner)
 
     @whole
     def update(self, arm: Arm | Ticket, reward: float) -> None:
         """Tell the reward of an arm or of a ticket.
 
-        Parameters
-        ----------
-        arm : int, str or Ticket
-            A ticket closes; an arm closes its oldest open ticket. An arm that has none was played without
-            being asked for: it makes a round of its own.
-        reward : float
-            Within the bounds.
+        A ticket closes; an arm closes its oldest open ticket. An arm that has none was played without being
+        asked for: it makes a round of its own. The reward is within the bounds.
         """
         if isinstance(arm, Ticket):
             number: int | None = self._number(arm)
-            place = self._tickets.arm(arm.number)
+            place = self._tickets[arm.number][0]
         else:
             place = self._place(arm)
             number = self._tickets.oldest(place)
@@ -199,7 +179,7 @@ class Bandit:
             return
         if place in self._rows:  # a dropped arm's late reward is the analyst's alone
             row = self._rows.index(place)
-            self._player.give(self.rounds - 1, row, value, self._tickets.noise(number))
+            self._player.give(self.rounds - 1, row, value, self._tickets[number][1])
             self._player.waiting[row] -= 1
         self._tallies.add(place, value)
         self._tickets.close(number)
@@ -219,14 +199,10 @@ class Bandit:
         if not isinstance(ticket, Ticket):
             raise TypeError(f"ticket must be a Ticket, got {_checks.shown(ticket)}")
         number = self._number(ticket)
-        place = self._tickets.arm(number)
+        place = self._tickets[number][0]
         if place in self._rows:
             self._player.waiting[self._rows.index(place)] -= 1
         self._tickets.close(number)
-
-    # ------------------------------------------------------------------------------------------------------
-    # Arms that come and go
-    # ------------------------------------------------------------------------------------------------------
 
     @whole
     def add_arm(self, name: str | None = None) -> Arm:
@@ -257,11 +233,7 @@ class Bandit:
         release = float(self._player.releases[row]) if self._setting.epsilon is not None else np.nan
         self._player.drop_row(row)
         self._rows.remove(place)
-        self._tallies.drop_arm(place, release)
-
-    # ------------------------------------------------------------------------------------------------------
-    # Checks
-    # ------------------------------------------------------------------------------------------------------
+        self._tallies.dropped[place], self._tallies.last_release[place] = 1, release
 
     def _label(self, place: int) -> Arm:
         return place if self._names is None else self._names[place]
@@ -294,10 +266,6 @@ class Bandit:
                 " a new bandit may have more"
             )
 
-    # ------------------------------------------------------------------------------------------------------
-    # Saving
-    # ------------------------------------------------------------------------------------------------------
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, atomically: killed at any moment, it leaves the old file whole.
 
@@ -316,13 +284,7 @@ class Bandit:
         may go on from a file in earnest: of two, each would noise the sums that were unfinished, and rewards
         in them pay for both.
 
-        Raises
-        ------
-        FileNotFoundError
-            When there is no such file.
-        ImportError
-            When the noise is secure and OpenDP is not installed.
-        ValueError
-            When the file is damaged or holds something else.
+        Raises FileNotFoundError when there is no such file, ImportError when the noise is secure and OpenDP
+        is not installed, and ValueError when the file is damaged or holds something else.
         """
         return state.load(cls, path)

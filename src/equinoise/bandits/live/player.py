@@ -1,18 +1,14 @@
 """A policy played by hand: its kernels on a state of one lane, whose arms come and go."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any, Array, Callable, Floats, Ints, Mapping, Sequence, Words
+from equinoise._typing import Any, Array, Floats, Ints, Mapping, Sequence, Words
 from equinoise.bandits.entry import LARGEST, check_bounds
-from equinoise.bandits.live.secure import make_feed
+from equinoise.bandits.live.secure import FEEDS
 from equinoise.bandits.policies.registry import policy
-
-# How a live bandit was made: checked once, the same for a new object and for one that is loaded.
-
 
 _MOST_ARMS = 2**20
 _MOST_ROUNDS = 2**40
@@ -21,7 +17,7 @@ _LEAST_EPSILON = 1e-9  # below, nothing is learnt in any number of rounds that a
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything but the arms and the key.
+    """How a live bandit was made, but for its arms and key: checked once, for a new object and a loaded one.
 
     policy is a name of the registry; low and high are both None where rewards have no bounds; epsilon and
     noise are those of a private policy; options are those that were given; counters are made for the horizon.
@@ -34,7 +30,7 @@ class Setting:
     epsilon: float | None = None
     horizon: int | None = None
     noise: str | None = None
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         spec = policy(self.policy)
@@ -49,10 +45,6 @@ class Setting:
             _checks.choice("noise", self.noise, ("secure", "float"))
         if self.horizon is not None:
             _checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS)
-        self._check_options()
-
-    def _check_options(self) -> None:
-        spec = policy(self.policy)
         if not set(self.options) <= set(spec.options):
             raise ValueError(f"options must be those of {self.policy!r}, got {_checks.shown(self.options)}")
         chosen = spec.checked_options(self.options)
@@ -107,65 +99,12 @@ def check_name(argument: str, name: object) -> str:
     return str(name)
 
 
-# States of a single lane whose arms come and go: which arrays have a part for every arm, and moving it.
-
-
+_SCRATCH = ("score",)  # fields of states that nothing reads before it is written
 _LEAST = {"left": 1, "length": 1}  # other integers are not negative
 
 
-def arm_fields(make: Callable[[int], Any]) -> tuple[str, ...]:
-    """Return the names of a state's arrays that grow with its arms; make(n_arms) returns such a state.
-
-    The part of an arm in them is one of n_arms equal pieces, in order.
-    """
-    one, two = make(1), make(2)
-    return tuple(
-        name
-        for name in one._fields
-        if isinstance(getattr(one, name), np.ndarray) and getattr(one, name).shape != getattr(two, name).shape
-    )
-
-
-def move_rows(old: Any, new: Any, rows: Sequence[int], fields: tuple[str, ...]) -> Any:
-    """Copy arm rows[i] of a state to arm i of another, and the open batch if its arm goes along.
-
-    Both are states of one lane; `new` is changed in place and returned, and further arms of it stay as they
-    are. The fields are from :func:`arm_fields`.
-    """
-    for name in fields:
-        source = getattr(old, name).reshape(old.pulls.shape[0], -1)
-        target = getattr(new, name).reshape(new.pulls.shape[0], -1)
-        target[: len(rows)] = source[list(rows)]
-    if "current" in old._fields:
-        current = int(old.current[0])
-        new.current[0] = rows.index(current) if current in rows else -1
-    return new
-
-
-def restore_rows(state: Any, arrays: Mapping[str, Array], fields: tuple[str, ...]) -> None:
-    """Write saved arrays into a state; KeyError, TypeError or ValueError where no state can hold them."""
-    n_rows = state.pulls.shape[0]
-    pulled = np.asarray(arrays["pulls"]) > 0
-    for name in fields:
-        here = getattr(state, name)
-        given = np.asarray(arrays[name])
-        if given.dtype != here.dtype or given.shape != here.shape:
-            raise ValueError(f"{name} must be {here.dtype} of shape {here.shape}")
-        least = _LEAST.get(name, 0) if here.dtype == np.int64 else None
-        known = given[pulled] if name == "mean" else given  # infinite for an arm never pulled
-        _checks.array(name, known, here.dtype, None, low=least)
-        here[...] = given
-    if "private_n" in state._fields and ((state.private_n > 0) != pulled).any():
-        raise ValueError("private_n must be positive where there are pulls")
-    if "current" in state._fields:
-        state.current[0] = _checks.integer("current", arrays["current"].item(), -1, n_rows - 1)
-
-
-_SCRATCH = ("score",)  # fields of states that nothing reads before it is written
-
-
 class Player:
-    """The arms in play, called rows here, and what the policy knows of them.
+    """The arms in play, called rows here, and what the policy knows of them, in a state of one lane.
 
     The key uint64[2] is for what the policy draws for itself.
     """
@@ -174,10 +113,18 @@ class Player:
         self._setting, self._key = setting, key
         self._spec = policy(setting.policy)
         self._kernels = self._spec.kernels
-        self._fields = arm_fields(self._make)
         self._random_ties = setting.ties == "random"
-        self._feed = make_feed(self._spec.live.feed if self._spec.live else "plain", n_rows, setting)
-        self.state = self._make(n_rows)
+        feed = self._spec.live.feed if self._spec.live and setting.secure else "plain"
+        self._feed = FEEDS[feed](n_rows, setting)
+        self.state, more = self._make(n_rows), self._make(n_rows + 1)
+        # the arrays that grow with the arms: an arm's part is one of as many equal pieces as there are arms
+        self._fields = [
+            name
+            for name, part in self.state._asdict().items()
+            if name not in _SCRATCH and np.shape(part) != np.shape(getattr(more, name))
+        ]
+        # whether one arm's batch is finished before the next
+        self._in_batches = "current" in self.state._fields and self.state.current.size > 0
         self.waiting = np.zeros(n_rows, dtype=np.int64)  # selections without a reward so far
 
     def _make(self, n_rows: int) -> Any:
@@ -218,25 +165,30 @@ class Player:
         else:
             row = int(self.waiting.argmin())
         self.waiting[row] += 1
-        self._open_batch(row)
+        if self._in_batches:  # it is kept to the row that it last selected, until that row's batch is full
+            self.state.current[0] = row
         return row
 
-    def _only(self, rows: list[int]) -> Any:
+    def _only(self, rows: Sequence[int]) -> Any:
         """Return a state of some rows, with the numbers (such as K in a width) of all."""
-        part = self._make(len(rows))
-        numbers = {
-            name: value for name, value in self.state._asdict().items() if not isinstance(value, np.ndarray)
-        }
-        return move_rows(self.state, part._replace(**numbers), rows, self._fields)
+        part, state = self._make(len(rows)), self.state._asdict()
+        numbers = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
+        return self._moved(part._replace(**numbers), rows)
 
-    def _open_batch(self, row: int) -> None:
-        """Keep a policy of batches to the row that it last selected, until that row's batch is full."""
-        if "current" in self.state._fields:
-            self.state.current[0] = row
+    def _moved(self, new: Any, rows: Sequence[int]) -> Any:
+        """Copy row rows[i] to row i of a new state, and the open batch if its row goes along; return it."""
+        for name in self._fields:
+            source = getattr(self.state, name).reshape(len(self.pulls), -1)
+            target = getattr(new, name).reshape(new.pulls.shape[0], -1)
+            target[: len(rows)] = source[list(rows)]
+        if self._in_batches:
+            current = int(self.state.current[0])
+            new.current[0] = rows.index(current) if current in rows else -1
+        return new
 
     def give(self, t: int, row: int, reward: float, noise: float) -> None:
         """Give a row a reward in round t; after an exception nothing has changed."""
-        current = int(self.state.current[0]) if "current" in self.state._fields else row
+        current = int(self.state.current[0]) if self._in_batches else row
         self._feed.give(self._kernels, self.state, t, row, reward, noise)
         if row != current:  # a late reward of another row: it neither opens nor closes the batch
             self.state.current[0] = current
@@ -245,25 +197,36 @@ class Player:
         """Begin one more row, which knows nothing."""
         n_rows = len(self.waiting)
         self._feed.add_row()
-        self.state = move_rows(self.state, self._make(n_rows + 1), range(n_rows), self._fields)
+        self.state = self._moved(self._make(n_rows + 1), range(n_rows))
         self.waiting = np.append(self.waiting, 0)
 
     def drop_row(self, row: int) -> None:
         """Forget a row; those after it move up."""
         rows = [other for other in range(len(self.waiting)) if other != row]
         self._feed.keep(rows)
-        self.state = move_rows(self.state, self._make(len(rows)), rows, self._fields)
+        self.state = self._moved(self._make(len(rows)), rows)
         self.waiting = self.waiting[rows]
 
     def saved(self) -> tuple[dict[str, Array], Any]:
         """Return arrays by name, and what the secure noise keeps, in the types of JSON."""
-        names = [name for name in self._fields if name not in _SCRATCH]
-        names += ["current"] if "current" in self.state._fields else []
+        names = [*self._fields, *(["current"] if self._in_batches else [])]
         return {f"state_{name}": getattr(self.state, name) for name in names}, self._feed.saved()
 
     def restore(self, arrays: Mapping[str, Array], secure: Any) -> None:
-        """Take over what :meth:`saved` returned, or raise as :func:`restore_rows` does where it cannot be."""
-        mine = {name.removeprefix("state_"): array for name, array in arrays.items() if name[:6] == "state_"}
-        names = tuple(name for name in self._fields if name not in _SCRATCH)
-        restore_rows(self.state, mine, names)
-        self._feed.restore(secure, self.state)
+        """Take over what :meth:`saved` returned; KeyError, TypeError or ValueError where it cannot be."""
+        state = self.state
+        pulled = np.asarray(arrays["state_pulls"]) > 0
+        for name in self._fields:
+            here, given = getattr(state, name), np.asarray(arrays[f"state_{name}"])
+            if given.dtype != here.dtype or given.shape != here.shape:
+                raise ValueError(f"{name} must be {here.dtype} of shape {here.shape}")
+            least = _LEAST.get(name, 0) if here.dtype == np.int64 else None
+            known = given[pulled] if name == "mean" else given  # infinite for an arm never pulled
+            _checks.array(name, known, here.dtype, None, low=least)
+            here[...] = given
+        if "private_n" in state._fields and ((state.private_n > 0) != pulled).any():
+            raise ValueError("private_n must be positive where there are pulls")
+        if self._in_batches:
+            current = arrays["state_current"].item()
+            state.current[0] = _checks.integer("current", current, -1, len(pulled) - 1)
+        self._feed.restore(secure, state)

@@ -21,8 +21,15 @@ _STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are
 class Feed:
     """Gives rewards in [0, 1] to the arms (rows) of a policy's state: here as they are, with drawn noise.
 
-    Right for simulations and for policies without privacy; the secure forms keep more than the state.
+    Right for simulations and for policies without privacy; the secure forms keep something of every row.
     """
+
+    def __init__(self, n_rows: int, setting: Setting) -> None:
+        self._setting, self._epsilon = setting, setting.epsilon or 0.0
+        self._kept = [self._make() for _ in range(n_rows)]
+
+    def _make(self) -> Any:
+        """Return what is kept of a new row."""
 
     def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
         """Give row its reward in round t; after an exception nothing has changed."""
@@ -30,9 +37,11 @@ class Feed:
 
     def keep(self, rows: list[int]) -> None:
         """Keep these rows alone, in this order."""
+        self._kept = [self._kept[row] for row in rows]
 
     def add_row(self) -> None:
         """Begin with one more row."""
+        self._kept.append(self._make())
 
     def saved(self) -> Any:
         """Return what it keeps, in the types of JSON."""
@@ -42,101 +51,78 @@ class Feed:
         if saved is not None:
             raise ValueError("secure must be None without secure noise")
 
+    def _check(self, saved: Any, kept: str) -> None:
+        if not isinstance(saved, list) or len(saved) != len(self._kept):
+            raise ValueError(f"secure must hold a {kept} for each arm in play")
+
 
 class CounterFeed(Feed):
     """A secure counter for each row, whose private sums are all that the policy hears of rewards."""
 
-    def __init__(self, n_rows: int, epsilon: float, setting: Setting) -> None:
-        self._epsilon = epsilon
-        self._horizon = setting.horizon if setting.options["counter"] == "binary" else None
-        self._counters = [self._make() for _ in range(n_rows)]
-
     def _make(self) -> BinaryCounter | HybridCounter:
-        if self._horizon is None:
+        horizon = self._setting.horizon
+        if horizon is None or self._setting.options["counter"] != "binary":
             return HybridCounter(self._epsilon)
-        return BinaryCounter(self._epsilon, self._horizon)
+        return BinaryCounter(self._epsilon, horizon)
 
     def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
         """Count the reward, and let the policy know the counter's new sum."""
-        total = self._counters[row].add(reward)
+        total = self._kept[row].add(reward)
         kernels.update(state, 0, t, row, 0.0, 0.0)
         state.mean[row, 0] = total / state.pulls[row, 0]
 
-    def keep(self, rows: list[int]) -> None:
-        """Keep these rows' counters."""
-        self._counters = [self._counters[row] for row in rows]
-
-    def add_row(self) -> None:
-        """Begin one more counter."""
-        self._counters.append(self._make())
-
     def saved(self) -> list[dict[str, Any]]:
         """Return the counters' states."""
-        return [counter.state() for counter in self._counters]
+        return [counter.state() for counter in self._kept]
 
     def restore(self, saved: Any, state: Any) -> None:
         """Go on from saved counters: no node is noised again."""
-        if not isinstance(saved, list) or len(saved) != len(self._counters):
-            raise ValueError("secure must hold a counter for each arm in play")
-        for row, (fresh, entry) in enumerate(zip(self._counters, saved, strict=True)):
+        self._check(saved, "counter")
+        for row, (fresh, entry) in enumerate(zip(self._kept, saved, strict=True)):
             counter = type(fresh).from_state(entry)
             if not counter.secure or entry["options"] != fresh.state()["options"]:
                 raise ValueError("secure must hold counters of this epsilon and horizon")
             if counter.n != state.pulls[row, 0]:
                 raise ValueError("secure must hold counters of as many rewards as the arms have")
-            self._counters[row] = counter
+            self._kept[row] = counter
 
 
 class BatchFeed(Feed):
-    """An exact sum for each row, noised once, when the row's batch is full."""
+    """An exact sum for each row, in steps of the grid, noised once, when the row's batch is full."""
 
-    def __init__(self, n_rows: int, epsilon: float, setting: Setting) -> None:
-        self._epsilon = epsilon
-        self._sums = [0] * n_rows  # of the open batches, in steps of the grid
+    def __init__(self, n_rows: int, setting: Setting) -> None:
+        super().__init__(n_rows, setting)
         self._noised(0)  # what is missing is missed now, not at the first reward
+
+    def _make(self) -> int:
+        return 0
 
     def _noised(self, steps: int) -> float:
         return float(secure_laplace([steps / _STEPS], 1.0, self._epsilon)[0])
 
     def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
         """Add the reward to the batch, and let the policy know the noised sum of a full one."""
-        steps = self._sums[row] + round(reward * _STEPS)
+        steps = self._kept[row] + round(reward * _STEPS)
         if state.left[row, 0] > 1:
             kernels.update(state, 0, t, row, 0.0, 0.0)
-            self._sums[row] = steps
+            self._kept[row] = steps
         else:
             # as a standard draw that the policy divides by epsilon: rounding what is private keeps it so
             released = self._noised(steps) * self._epsilon
-            self._sums[row] = 0  # first: whatever fails now, no reward is released twice
+            self._kept[row] = 0  # first: whatever fails now, no reward is released twice
             kernels.update(state, 0, t, row, 0.0, released)
 
-    def keep(self, rows: list[int]) -> None:
-        """Keep these rows' sums."""
-        self._sums = [self._sums[row] for row in rows]
-
-    def add_row(self) -> None:
-        """Begin one more batch."""
-        self._sums.append(0)
-
     def saved(self) -> list[int]:
-        """Return the sums of the open batches, in steps of the grid."""
-        return list(self._sums)
+        """Return the sums of the open batches."""
+        return list(self._kept)
 
     def restore(self, saved: Any, state: Any) -> None:
         """Go on from saved sums."""
-        if not isinstance(saved, list) or len(saved) != len(self._sums):
-            raise ValueError("secure must hold a sum for each arm in play")
+        self._check(saved, "sum")
         gathered = (state.length - state.left)[:, 0].tolist()
-        self._sums = [
+        self._kept = [
             _checks.integer("secure", entry, 0, n * _STEPS) for entry, n in zip(saved, gathered, strict=True)
         ]
 
 
-_SECURE = {"counter": CounterFeed, "batch": BatchFeed}
-
-
-def make_feed(feed: str, n_rows: int, setting: Setting) -> Feed:
-    """Return how rewards reach the `n_rows` arms of a live policy; `feed` is what its row says."""
-    if setting.epsilon is None or not setting.secure:
-        return Feed()
-    return _SECURE[feed](n_rows, setting.epsilon, setting)
+FEEDS = {"plain": Feed, "counter": CounterFeed, "batch": BatchFeed}  # what a row of the registry says

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import os
 import secrets
 import signal
 import threading
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise import _checks
 from equinoise._files import load_arrays, save_arrays
@@ -23,11 +21,9 @@ from equinoise.bandits.live.player import Player, Setting
 if TYPE_CHECKING:
     from equinoise.bandits.live.bandit import Bandit
 
-# Changes that are made as a whole: Ctrl-C is heard when they are done.
-
-
 P = ParamSpec("P")
 T = TypeVar("T")
+Arrays = dict[str, Array]
 
 
 def whole(method: Callable[P, T]) -> Callable[P, T]:
@@ -58,21 +54,12 @@ def _later() -> Iterator[None]:
             handler(*heard[0])
 
 
-# Selections whose reward has not come yet.
-
-
 @dataclass(frozen=True)
 class Ticket:
     """One selection, to hand its reward in by, whenever it comes.
 
-    Attributes
-    ----------
-    number : int
-        The round in which it was selected, from 0; no two tickets of a bandit share one.
-    arm : int or str
-        What was selected.
-    owner : int
-        Tells the tickets of one bandit from those of another.
+    Its number is the round in which it was selected, from 0; no two tickets of a bandit share one. The owner
+    tells the tickets of one bandit from those of another.
 
     Examples
     --------
@@ -113,13 +100,9 @@ class OpenTickets:
         """Return the number of the arm's oldest open selection, None where there is none."""
         return next(iter(self._numbers.get(arm, ())), None)
 
-    def arm(self, number: int) -> int:
-        """Return the arm of an open selection."""
-        return self._open[number][0]
-
-    def noise(self, number: int) -> float:
-        """Return the standard Laplace draw of an open selection's round."""
-        return self._open[number][1]
+    def __getitem__(self, number: int) -> tuple[int, float]:
+        """Return the arm of an open selection, and the standard Laplace draw of its round."""
+        return self._open[number]
 
     def count(self, arm: int) -> int:
         """Return how many selections of an arm are open."""
@@ -130,7 +113,7 @@ class OpenTickets:
         arm, _ = self._open.pop(number)
         del self._numbers[arm][number]
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
+    def arrays(self) -> Arrays:
         """Return ticket_number, ticket_arm int64[m] and ticket_noise float64[m], oldest first."""
         arms, noise = zip(*self._open.values(), strict=True) if self._open else ((), ())
         return {
@@ -140,14 +123,8 @@ class OpenTickets:
         }
 
 
-# What the analyst sees of a live bandit: pulls and true rewards of every arm, also of those dropped.
-
-
-_FIELDS = ("pulls", "reward_sum", "square_sum", "last_release", "dropped")
-
-
 class Tallies:
-    """Sums over the rewards of K arms, all in the policy's units.
+    """What the analyst sees: sums over the rewards of K arms, also of those dropped, in the policy's units.
 
     pulls int64[K]; reward_sum float64[K]; square_sum float64[K], the sum of squared distances from the mean;
     dropped int64[K], 1 for an arm that is out of play; last_release float64[K], what a private policy knew of
@@ -183,18 +160,8 @@ class Tallies:
 
     def add_arm(self) -> None:
         """Make room for one more arm."""
-        more = Tallies(1)
-        for name in _FIELDS:
-            setattr(self, name, np.append(getattr(self, name), getattr(more, name)))
-
-    def drop_arm(self, arm: int, release: float) -> None:
-        """Take an arm out of play, and keep what the policy knew of it."""
-        self.dropped[arm] = 1
-        self.last_release[arm] = release
-
-    def arrays(self) -> dict[str, Array]:
-        """Return the arrays by name."""
-        return {name: getattr(self, name) for name in _FIELDS}
+        for name, more in vars(Tallies(1)).items():
+            setattr(self, name, np.append(getattr(self, name), more))
 
     def restore(self, arrays: Mapping[str, Array], *, bounded: bool) -> None:
         """Take over saved arrays; KeyError, TypeError or ValueError where K arms cannot have such sums."""
@@ -214,17 +181,16 @@ class Tallies:
 
 _KIND = "equinoise bandit, version 1"
 Live = TypeVar("Live", bound="Bandit")
-Arrays = dict[str, Array]
 
 
 def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
     """Write a bandit to a file that only its owner may read, if it could be read back."""
     state, secure = bandit._player.saved()
-    arrays = {**bandit._tallies.arrays(), **bandit._tickets.arrays(), **state}
+    arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **state}
     arrays |= {"choices": bandit.choices, "key": bandit._key}
     meta = {
         "class": type(bandit).__name__,
-        "setting": dataclasses.asdict(bandit._setting),
+        "setting": asdict(bandit._setting),
         "names": bandit._names,
         "secure": secure,
         "owner": bandit._tickets.owner,
@@ -252,14 +218,6 @@ def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
 def _restored(cls: type[Live], arrays: Arrays, meta: dict[str, Any]) -> Live:
     """Return the bandit of these arrays, or raise when there can be none."""
     bandit = cls.__new__(cls)
-    _begin(bandit, arrays, meta)
-    bandit._tickets = OpenTickets(_checks.integer("owner", meta["owner"], 1))
-    _restore_rounds(bandit, arrays)
-    return bandit
-
-
-def _begin(bandit: Bandit, arrays: Arrays, meta: dict[str, Any]) -> None:
-    """Set up the bandit with its arms, and what is known of them."""
     setting = Setting(**meta["setting"])
     if setting.policy != bandit.policy:
         raise ValueError(f"policy must be {bandit.policy!r}, got {setting.policy!r}")
@@ -274,10 +232,7 @@ def _begin(bandit: Bandit, arrays: Arrays, meta: dict[str, Any]) -> None:
     bandit._player.restore(arrays, meta["secure"])
     if (bandit._player.pulls != bandit._tallies.pulls[bandit._rows]).any():
         raise ValueError("pulls must be those of the policy")
-
-
-def _restore_rounds(bandit: Bandit, arrays: Arrays) -> None:
-    """Take over the rounds and the open tickets."""
+    bandit._tickets = OpenTickets(_checks.integer("owner", meta["owner"], 1))
     n_arms = len(bandit._tallies.pulls)
     choices = _checks.array("choices", arrays["choices"], np.int64, (None,), low=0, high=n_arms - 1)
     number = _checks.array("ticket_number", arrays["ticket_number"], np.int64, (None,), low=0)
@@ -293,3 +248,4 @@ def _restore_rounds(bandit: Bandit, arrays: Arrays) -> None:
         bandit._tickets.open(*entry)
     bandit._player.waiting[:] = waiting[bandit._rows]
     bandit._check_horizon(0)
+    return bandit

@@ -1,15 +1,45 @@
-"""What the policies that release batches share: their state, the best of scores, many pulls at once.
+"""Kernels of dp-klucb (Azize et al., 2025), adap-ucb (Azize, Basu, 2022) and lazy-dp-ts (Hu, Hegde, 2022).
 
-Such a policy gathers the rewards of an arm in a batch, releases the batch's sum once, with Laplace noise, and
-decides on nothing but releases. Arrays are arm major, the lane (a replicate) innermost.
+Such a policy gathers an arm's rewards in batches, releases the sum of a full one once, with fresh
+Laplace(1/eps) noise, and decides on nothing but releases, t the number of the round. Arrays are arm major,
+the lane (a replicate) innermost. Why each is private: its row in
+:mod:`equinoise.bandits.policies.registry`.
+
+*dp-klucb*: batches of 1, 2, 4, 8, ... rounds, whose sums join the arm's private sum. The next batch goes to
+the arm of the largest index, x = clip(private sum / n, 0, 1)::
+
+    max { q : d_eps(x, q) <= ln t / n },   d_eps(x, y) = min over z in [x, y] of eps (z - x) + kl(z, y).
+
+One thing is ours: after each release the private sum of n rewards is put back into [0, n], where the true sum
+is. That never moves it away from the true sum, and a wild draw in an early batch does not hide the best arm
+for thousands of rounds. With means 0.75, 0.625, .., 0.25, eps = 0.1 and T = 100,000, over 4,000 replicates,
+the mean regret falls from 695 to 669 and the largest from 13,000 to 2,800. ``clip_sums=False`` is the policy
+of the source.
+
+*adap-ucb*: a batch is an episode that doubles the arm's pulls, the first a single one. Its m rewards stand
+for the arm, and older ones are forgotten; the index, with alpha = 3.1, is::
+
+    mean + Laplace(1/(eps m)) + sqrt(alpha ln t / (2 m)) + alpha ln t / (eps m).
+
+*lazy-dp-ts*: Thompson sampling, with batches of 1, 2, 4, 8, ... rewards. An arm is judged by the last full
+one, of O rewards, and a little too well. Each round all arms draw from their Beta(mu O + 1, (1 - mu) O + 1),
+and the arm of the largest draw is played::
+
+    mu = clip((sum + Laplace(1/eps))/O + 3 ln t/(eps O), 0, 1).
 """
 
 import numpy as np
 
+from equinoise._elementary import exp, log
 from equinoise._jit import njit
-from equinoise._random import integer
-from equinoise._typing import Any, Floats, Ints, NamedTuple
-from equinoise.bandits.rewards import BERNOULLI, Tape, reward_of
+from equinoise._random import integer, next_word, uniform
+from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
+from equinoise.bandits.rewards import BERNOULLI, Run, Tape, own_words, play_rounds, reward_of
+
+ALL, LAST, SAMPLED = 0, 1, 2  # the rules of dp-klucb, adap-ucb and lazy-dp-ts
+ALPHA = 3.1  # of adap-ucb: the analysis asks for more than 3
+_LN4 = 1.3862943611198906
+_LN5_PLUS_1 = 2.6094379124341003
 
 
 class Batches(NamedTuple):
@@ -19,8 +49,9 @@ class Batches(NamedTuple):
     batch_sum float64[K, W], left int64[K, W]: the batch that an arm is gathering, and the pulls that it still
     needs. length int64[K, W]: pulls of that batch when it is full. private_sum float64[K, W], private_n
     int64[K, W]: noised sum that choices are made on, and the number of rewards in it. current int64[W]: the
-    arm whose batch must be finished first, or -1. score float64[K, W]: scratch. epsilon float. clip int: 1
-    where private_sum is kept within [0, private_n].
+    arm whose batch must be finished first, or -1; empty where arms are drawn. score float64[K, W]: scratch.
+    key uint64[2], replicate uint64[W]: where posterior draws come from. clip: whether private_sum is put back
+    into [0, private_n].
     """
 
     pulls: Ints
@@ -32,23 +63,38 @@ class Batches(NamedTuple):
     private_n: Ints
     current: Ints
     score: Floats
+    key: Words
+    replicate: Words
     epsilon: float
-    clip: int
+    rule: int
+    clip: bool
 
 
-def fresh_batches(n_arms: int, lanes: int) -> dict[str, Any]:
-    """Return the arrays of a state of batches before the first round; every arm's first batch is one pull."""
+def make_state(
+    n_arms: int,
+    lanes: int,
+    horizon: int | None,
+    epsilon: float,
+    *,
+    rule: int,
+    clip_sums: bool = False,
+    key: Words | None = None,
+    first: int = 0,
+) -> Batches:
+    """Return the state of the replicates first..first+lanes-1; every arm's first batch is one pull."""
     shape = n_arms, lanes
-    sums = {name: np.zeros(shape) for name in ("reward_sum", "batch_sum", "private_sum", "score")}
-    counts = {name: np.zeros(shape, dtype=np.int64) for name in ("pulls", "private_n")}
-    return sums | counts | {name: np.ones(shape, dtype=np.int64) for name in ("left", "length")}
-
-
-def make_batches(n_arms: int, lanes: int, epsilon: float, *, clip: bool = False) -> Batches:
-    """Return the state before the first round of a policy that finishes one batch before the next."""
-    current = np.full(lanes, -1, dtype=np.int64)
-    fresh = fresh_batches(n_arms, lanes)
-    return Batches(**fresh, current=current, epsilon=float(epsilon), clip=int(clip))
+    fresh: dict[str, Any] = {name: np.ones(shape, dtype=np.int64) for name in ("left", "length")}
+    fresh |= {name: np.zeros(shape, dtype=np.int64) for name in ("pulls", "private_n")}
+    fresh |= {name: np.zeros(shape) for name in ("reward_sum", "batch_sum", "private_sum", "score")}
+    return Batches(
+        **fresh,
+        current=np.full(0 if rule == SAMPLED else lanes, -1, dtype=np.int64),
+        key=np.array((0, 0) if key is None else key, dtype=np.uint64),
+        replicate=np.arange(first, first + lanes, dtype=np.uint64),
+        epsilon=float(epsilon),
+        rule=rule,
+        clip=clip_sums,
+    )
 
 
 @njit
@@ -66,12 +112,10 @@ def best(score: Floats, lane: int, tie_word: Any, random_ties: bool) -> int:
 
     Of several the first, or with `random_ties` one that the word draws uniformly.
     """
-    arm = 0
-    tied = 1
+    arm, tied = 0, 1
     for a in range(1, score.shape[0]):
         if score[a, lane] > score[arm, lane]:
-            arm = a
-            tied = 1
+            arm, tied = a, 1
         elif score[a, lane] == score[arm, lane]:
             tied += 1
     if random_ties and tied > 1:
@@ -85,22 +129,8 @@ def best(score: Floats, lane: int, tie_word: Any, random_ties: bool) -> int:
 
 
 @njit(forceinline=True)
-def pull(state: Any, lane: int, arm: int, reward: float) -> bool:
-    """Take one reward into an arm's sum and batch; return whether the batch is full now.
-
-    The state is a :class:`Batches`, or has its fields.
-    """
-    state.pulls[arm, lane] += 1
-    state.reward_sum[arm, lane] += reward
-    state.batch_sum[arm, lane] += reward
-    state.left[arm, lane] -= 1
-    full: bool = state.left[arm, lane] == 0
-    return full
-
-
-@njit
 def gather(state: Batches, tape: Tape, lane: int, arm: int, start: int, stop: int) -> None:
-    """Pull an arm in the rows start..stop-1 of tape, to the same bits as :func:`pull` row by row."""
+    """Pull an arm in the rows start..stop-1 of tape, to the same bits as :func:`update` row by row."""
     state.pulls[arm, lane] += stop - start
     state.left[arm, lane] -= stop - start
     if tape.kind == BERNOULLI:  # sums of ones are exact in any order
@@ -121,19 +151,166 @@ def gather(state: Batches, tape: Tape, lane: int, arm: int, start: int, stop: in
     state.batch_sum[arm, lane] = batch
 
 
-@njit(inline="always")
-def advance_batches(
-    choose: Any, release: Any, state: Batches, tape: Tape, first: int, end: int, random_ties: bool
-) -> None:
+@njit(forceinline=True)
+def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm of round t (from 0): the one whose batch is open, else that of the largest score."""
+    if state.rule != SAMPLED and state.current[lane] >= 0:
+        return state.current[lane]
+    arm = never_pulled(state.pulls, lane)
+    if arm >= 0:
+        return arm
+    log_t = np.log(t + 1.0)
+    for a in range(state.pulls.shape[0]):
+        total, n = state.private_sum[a, lane], np.float64(state.private_n[a, lane])
+        if state.rule == ALL:
+            mean = min(max(total / n, 0.0), 1.0)
+            state.score[a, lane] = log_odds_bound(mean, log_t / n, state.epsilon)
+        elif state.rule == LAST:
+            width = ALPHA * log_t
+            state.score[a, lane] = total / n + np.sqrt(width / (2.0 * n)) + width / (state.epsilon * n)
+        else:
+            mean = min(max((total + 3.0 * log_t / state.epsilon) / n, 0.0), 1.0)
+            block = own_words(state, lane, t, a)
+            state.score[a, lane] = draw_beta(block, mean * n + 1.0, (1.0 - mean) * n + 1.0)
+    return best(state.score, lane, tie_word, random_ties)
+
+
+@njit
+def update(state: Batches, lane: int, t: int, arm: int, reward: float, noise: float) -> None:
+    """Take the reward of round t; noise is a standard Laplace draw, used where a batch ends."""
+    if state.rule != SAMPLED:
+        state.current[lane] = arm
+    state.pulls[arm, lane] += 1
+    state.reward_sum[arm, lane] += reward
+    state.batch_sum[arm, lane] += reward
+    state.left[arm, lane] -= 1
+    if state.left[arm, lane] == 0:
+        _release(state, lane, arm, noise)
+
+
+@njit
+def _release(state: Batches, lane: int, arm: int, noise: float) -> None:
+    """Release a full batch with its own noise, and begin the next one."""
+    total = state.batch_sum[arm, lane] + noise / state.epsilon
+    n = state.length[arm, lane]
+    if state.rule == ALL:
+        total += state.private_sum[arm, lane]
+        n += state.private_n[arm, lane]
+    if state.clip:
+        total = min(max(total, 0.0), np.float64(n))
+    state.private_sum[arm, lane] = total
+    state.private_n[arm, lane] = n
+    state.batch_sum[arm, lane] = 0.0
+    state.length[arm, lane] = state.pulls[arm, lane] if state.rule == LAST else 2 * state.length[arm, lane]
+    state.left[arm, lane] = state.length[arm, lane]
+    if state.rule != SAMPLED:
+        state.current[lane] = -1
+
+
+@njit
+def advance(state: Batches, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 of all lanes, a batch at a time; row 0 of the tape is round first."""
     for lane in range(state.pulls.shape[1]):
         t = first
         while t < end:
             word = tape.tie[t - first, lane] if random_ties else np.uint64(0)
             arm = choose(state, lane, t, word, random_ties)
-            stop = min(end, t + state.left[arm, lane])
-            state.current[lane] = arm
+            if state.rule == SAMPLED:
+                stop = t + 1
+            else:
+                stop = min(end, t + state.left[arm, lane])
+                state.current[lane] = arm
             gather(state, tape, lane, arm, t - first, stop - first)
             if state.left[arm, lane] == 0:
-                release(state, lane, arm, tape.noise[stop - 1 - first, lane])
+                _release(state, lane, arm, tape.noise[stop - 1 - first, lane])
             t = stop
+
+
+@njit
+def play(state: Batches, run: Run) -> None:
+    """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
+    play_rounds(advance, state, run)
+
+
+@njit
+def log_odds_bound(x: float, budget: float, epsilon: float) -> float:
+    """Return ln(q/(1-q)) of the largest q with d_eps(x, q) <= budget; infinity where q = 1 is allowed.
+
+    x in [0, 1], budget and epsilon positive; an infinite epsilon gives the bound of KL-UCB. Log-odds keep
+    indices apart that a float64 near 1 cannot tell from 1. With y between x and the kink, where
+    logit y = logit x + eps, the best z is x and d_eps is kl(x, y). Beyond the kink z is interior,
+    logit z = logit y - eps, and d_eps(x, y) = -ln(1 - y + y e^-eps) - eps x, which has an inverse.
+    """
+    if x >= 1.0:
+        return np.inf
+    rest = epsilon * (1.0 - x) - budget  # d_eps(x, 1) is eps (1 - x)
+    if rest <= 0.0:
+        return np.inf
+    if x > 0.0:
+        kink = epsilon * (1.0 - x) + np.log(x + (1.0 - x) * np.exp(-epsilon))
+        if budget < kink:
+            return _kl_log_odds(x, budget, epsilon)
+        budget += epsilon * x
+    return budget + np.log(-np.expm1(-budget)) - np.log(-np.expm1(-rest))
+
+
+@njit
+def _kl_log_odds(x: float, budget: float, epsilon: float) -> float:
+    """Return the log-odds w of the q >= x with kl(x, q) = budget, x in (0, 1), by Newton's method.
+
+    kl(x, q) = ln(1 + e^w) - x w - H(x) is convex in w, with slope q - x. Newton from the right of the root
+    comes down to it and never passes it. The start is the least of three bounds: the kink, what is left of
+    the equation when ln(1 + e^w) is taken for w, and Pinsker's inequality.
+    """
+    entropy = -x * np.log(x) - (1.0 - x) * np.log1p(-x)
+    w = min(np.log(x) - np.log1p(-x) + epsilon, (budget + entropy) / (1.0 - x))
+    pinsker = x + np.sqrt(0.5 * budget)
+    if pinsker < 1.0:
+        w = min(w, np.log(pinsker) - np.log1p(-pinsker))
+    while True:
+        small = np.exp(-abs(w))  # two forms, so that nothing cancels where x and q are near 1
+        if w > 0.0:
+            value = (1.0 - x) * w + np.log1p(small)
+            slope = (1.0 - x) - small / (1.0 + small)
+        else:
+            value = np.log1p(small) - x * w
+            slope = small / (1.0 + small) - x
+        lower = w - (value - entropy - budget) / slope
+        if not lower < w:
+            return w
+        w = lower
+
+
+@njit
+def draw_beta(block: Any, a: float, b: float) -> float:
+    """Return a Beta(a, b) draw for a, b >= 1, exact up to rounding.
+
+    By inversion where a or b is 1, and else by rejection from a log-logistic, which takes 1.1 to 1.5 pairs of
+    words whatever the parameters (Cheng 1978, algorithm BB). Words are those of the xoshiro256++ stream that
+    begins at `block`, four uint64.
+    """
+    s0, s1, s2, s3 = block
+    word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+    u = uniform(word)
+    if b == 1.0:
+        return exp(log(u) / a)
+    if a == 1.0:
+        return -np.expm1(log(u) / b)
+    small, large, total = min(a, b), max(a, b), a + b
+    beta = np.sqrt((total - 2.0) / (2.0 * a * b - total))
+    gamma = small + 1.0 / beta
+    while True:
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+        v = uniform(word)
+        step = beta * log(u / (1.0 - u))
+        odds = small * exp(step)
+        z = u * u * v
+        level = gamma * step - _LN4
+        # the tangent of ln z at z = 1/5 spares most draws a logarithm
+        if level + small - odds + _LN5_PLUS_1 >= 5.0 * z:
+            break
+        if level + total * log(total / (large + odds)) >= log(z):
+            break
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+        u = uniform(word)
+    return (odds if small == a else large) / (large + odds)

@@ -24,8 +24,8 @@ _ONCE = (
     "takes depends on those before. Choices depend on nothing else (post-processing)."
 )
 _INDEX: dict[str, Any] = {"module": "ucb", "tabulated": True}
-_PRIVATE: dict[str, Any] = {"module": "private_ucb", "tabulated": True, "needs_epsilon": True}
-_BATCH_NOISE = "Laplace(1/epsilon) once per batch"
+_PRIVATE: dict[str, Any] = {**_INDEX, "needs_epsilon": True}
+_BATCHES: dict[str, Any] = {"module": "batches", "needs_epsilon": True}
 
 _ALL = (
     Policy(
@@ -62,10 +62,10 @@ _ALL = (
         summary="doubling batches, nothing forgotten, the index of a private divergence",
         source="Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under "
         "global differential privacy",
-        module="dp_klucb",
+        fixed={"rule": 0},
+        **_BATCHES,
         proof=_ONCE.format(batch="batch"),
-        needs_epsilon=True,
-        noise=_BATCH_NOISE,
+        noise="Laplace(1/epsilon) once per batch",
         ties="random",
         options={"clip_sums": Option("flag", True, "put private sums of n rewards back into [0, n]")},
         live=Live(name="DPKLUCB", feed="batch"),
@@ -85,9 +85,9 @@ _ALL = (
         summary="episodes that double an arm's pulls, only the last one counted",
         source="Azize, Basu (2022), When privacy meets partial information: a refined analysis of "
         "differentially private bandits",
-        module="adap_ucb",
+        fixed={"rule": 1},
+        **_BATCHES,
         proof=_ONCE.format(batch="episode"),
-        needs_epsilon=True,
         noise="Laplace(1/epsilon) once per episode",
     ),
     Policy(
@@ -95,12 +95,12 @@ _ALL = (
         summary="Thompson sampling from the noised mean of the last full buffer",
         source="Hu, Hegde (2022), Near-optimal Thompson sampling-based algorithms for differentially private "
         "stochastic bandits",
-        module="lazy_dp_ts",
+        fixed={"rule": 2},
         proof=_ONCE.format(batch="buffer"),
-        needs_epsilon=True,
         noise="Laplace(1/epsilon) once per buffer",
         own_words="a posterior draw for each arm and round",
         live=Live(name="LazyDPTS", feed="batch"),
+        **_BATCHES,
     ),
     Policy(
         name="uniform", summary="one arm after the other", source="a control", fixed={"rule": 0}, **_INDEX
@@ -129,29 +129,12 @@ POLICIES: Mapping[str, Policy] = {row.name: row for row in _ALL}
 
 
 def policy(name: str) -> Policy:
-    """Return a policy by its name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When there is none of that name.
-
-    Examples
-    --------
-    >>> policy("private-ucb").private
-    True
-    """
+    """Return a policy by its name; TypeError or ValueError when there is none of that name."""
     return POLICIES[_checks.choice("policy", name, POLICIES)]
 
 
 def groups() -> dict[str, tuple[Policy, ...]]:
-    """Return the policies that are private, those that take no epsilon, and the controls of private ones.
-
-    Examples
-    --------
-    >>> [policy.name for policy in groups()["controls"]]
-    ['width-only', 'noise-only']
-    """
+    """Return the policies that are private, those that take no epsilon, and the controls of private ones."""
     rows = POLICIES.values()
     return {
         "private": tuple(row for row in rows if row.private),

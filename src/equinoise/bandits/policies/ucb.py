@@ -1,13 +1,19 @@
-"""Kernels of the index policies without noise: ucb, ucb1, greedy and uniform.
+"""Kernels of the index policies: ucb, ucb1, greedy and uniform; private-ucb and its controls.
 
 Each round the arm with the largest index is played; an arm never pulled comes first, lowest index first.
 After n pulls of an arm with rewards that sum to S, its index in round t (from 1) is
 
-    S/n + c_t / sqrt(2 n),
+    (S + N)/n + c_t / sqrt(2 n) + w/n,
 
-c_t = sqrt(ln(2/delta_t)) with delta_t = 1/(1 + t ln^2 t) for ucb, 2 sqrt(ln t) for ucb1, so that the
-second term is sqrt(2 ln t / n), and 0 for greedy. Uniform play takes the arm with the fewest pulls, so the
-arms in turn.
+c_t = sqrt(ln(2/delta_t)) with delta_t = 1/(1 + t ln^2 t) for ucb and all that is private, 2 sqrt(ln t) for
+ucb1, so that the second term is sqrt(2 ln t / n), and 0 for greedy. Uniform play takes the arm with the
+fewest pulls, so the arms in turn.
+
+N and w are of private-ucb alone. Each arm's rewards go through a private counter of their own (see
+:mod:`equinoise.mechanisms`), which gets the whole epsilon since a reward enters one arm only. S is kept apart
+from the noise N of the counter's n-th sum; the policy sees S + N alone. The width w is ``counter``, the tail
+of N at probability 1/t^2, or ``published``, K ln^2(T) ln(K T ln(T)/delta_t)/epsilon. The control *width-only*
+leaves out N, and *noise-only* leaves out w.
 
 Replicates go in lockstep: a round is a few passes over all lanes, with the arms in the outer loop and
 selections instead of branches, which a compiler turns into vector code.
@@ -15,111 +21,123 @@ selections instead of branches, which a compiler turns into vector code.
 
 import numpy as np
 
-from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import integer
 from equinoise._typing import Any, Floats, Ints, NamedTuple
+from equinoise.bandits.policies import widths as at
+from equinoise.bandits.policies.widths import BINARY, COUNTER, NO_WIDTH, UCB, UNIFORM, Privacy
 from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
+from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
 
-__all__ = [
-    "AT_ONCE",
-    "GREEDY",
-    "LARGEST_TABLE",
-    "UCB",
-    "UCB1",
-    "UNIFORM",
-    "IndexState",
-    "advance",
-    "better",
-    "choose",
-    "choose_lanes",
-    "confidence_at",
-    "confidence_table",
-    "largest",
-    "make_state",
-    "make_tables",
-    "play",
-    "update",
-]
-
-UNIFORM, GREEDY, UCB, UCB1 = 0, 1, 2, 3
-AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and written less often
-LARGEST_TABLE = 2**24  # entries: rounds beyond are computed as they come
-
+_AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and written less often
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 
 
 class IndexState(NamedTuple):
     """State of W lanes with K arms.
 
-    pulls int64[K, W] and reward_sum float64[K, W]; mean float64[K, W] is S/n, infinite for an arm never
-    pulled (for uniform play minus the pulls); root float64[K, W] is 1/sqrt(2 n), or 0; confidence float64[H]
-    holds c_t of the rounds 1..H, and rule says what c_t is. Scratch: arm int64[W], score and total
-    float64[W].
+    pulls int64[K, W] and reward_sum float64[K, W], the true sums; mean float64[K, W] is (S + N)/n, infinite
+    for an arm never pulled (for uniform play minus the pulls); root float64[K, W] is 1/sqrt(2 n), or 0; kind
+    int64[K, W] is the column of the width; totals float64[W K slots] the kept totals of every counter's
+    noise; confidence float64[H] is c_t, widths float64[H', M] is 2 w for each kind of noise, from round 1,
+    and rule and privacy say what they are. Scratch: arm and pulled int64[W], score and total float64[W],
+    twice float64[AT_ONCE, W]. Policies without privacy have no rows in kind, totals and widths.
     """
 
     pulls: Ints
     reward_sum: Floats
     mean: Floats
     root: Floats
+    kind: Ints
+    totals: Floats
     confidence: Floats
+    widths: Floats
     rule: int
+    privacy: Privacy
     arm: Ints
+    pulled: Ints
     score: Floats
     total: Floats
+    twice: Floats
 
 
-@njit
-def confidence_at(rule: int, t: int) -> float:
-    """Return c_t of round t, from 1."""
-    log_t = log(np.float64(t))
-    if rule == UCB:
-        return np.sqrt(log(2.0 * (1.0 + t * log_t * log_t)))
-    if rule == UCB1:
-        return 2.0 * np.sqrt(log_t)
-    return 0.0
+def make_tables(
+    n_arms: int,
+    horizon: int | None,
+    epsilon: float,
+    n_rounds: int,
+    *,
+    rule: int | None = None,
+    **options: Any,
+) -> tuple[Floats, Floats]:
+    """Return what all lanes share: c_t float64[H] and the widths float64[H', M] of the first rounds.
 
-
-@njit
-def _fill_confidence(rule: int, out: Floats) -> None:
-    for i in range(out.size):
-        out[i] = confidence_at(rule, i + 1)
-
-
-def confidence_table(rule: int, n_rounds: int) -> Floats:
-    """Return c_t of the rounds 1..n, or of as many as a table may hold."""
-    table = np.empty(min(n_rounds, LARGEST_TABLE))
-    _fill_confidence(rule, table)
-    return table
-
-
-def make_tables(n_arms: int, horizon: int | None, epsilon: float, n_rounds: int, *, rule: int) -> Floats:
-    """Return what all lanes share, float64[H]: c_t of the first rounds; 0 rounds for no table."""
-    return confidence_table(rule, n_rounds)
+    The policies without privacy have a rule, which says what c_t is.
+    """
+    if rule is not None:
+        return at.confidence_table(rule, n_rounds), np.empty((0, 1))
+    privacy = at.make_privacy(n_arms, horizon, epsilon, **options)
+    return at.confidence_table(UCB, n_rounds), at.width_table(privacy, n_rounds)
 
 
 def make_state(
-    n_arms: int, lanes: int, horizon: int | None, epsilon: float, *, rule: int, tables: Floats
+    n_arms: int,
+    lanes: int,
+    horizon: int | None,
+    epsilon: float,
+    *,
+    tables: tuple[Floats, Floats],
+    rule: int | None = None,
+    **options: Any,
 ) -> IndexState:
-    """Return the state before the first round; horizon and epsilon do not matter."""
+    """Return the state before the first round: no counter has an item."""
     shape = (n_arms, lanes)
-    mean = np.full(shape, 0.0 if rule == UNIFORM else np.inf)
+    privacy = at.OPEN if rule is not None else at.make_privacy(n_arms, horizon, epsilon, **options)
     return IndexState(
-        np.zeros(shape, np.int64),
-        np.zeros(shape),
-        mean,
-        np.zeros(shape),
-        tables,
-        rule,
-        np.zeros(lanes, np.int64),
-        np.zeros(lanes),
-        np.zeros(lanes),
+        pulls=np.zeros(shape, np.int64),
+        reward_sum=np.zeros(shape),
+        mean=np.full(shape, 0.0 if rule == UNIFORM else np.inf),
+        root=np.zeros(shape),
+        kind=np.zeros((n_arms if rule is None else 0, lanes), np.int64),
+        totals=np.zeros(n_arms * lanes * privacy.slots),
+        confidence=tables[0],
+        widths=tables[1],
+        rule=UCB if rule is None else rule,
+        privacy=privacy,
+        arm=np.zeros(lanes, np.int64),
+        pulled=np.zeros(lanes, np.int64),
+        score=np.zeros(lanes),
+        total=np.zeros(lanes),
+        twice=np.zeros((_AT_ONCE, lanes)),
     )
 
 
+@njit(forceinline=True)
+def _confidence(state: IndexState, t: int) -> float:
+    """Return c of the round after t rounds."""
+    return state.confidence[t] if t < state.confidence.size else at.confidence_at(state.rule, t + 1)
+
+
+@njit(forceinline=True)
+def _plain_index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
+    """Return the index of an arm without privacy after t rounds, infinity for one never pulled."""
+    return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
+
+
+@njit(forceinline=True)
+def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
+    """Return the index of an arm with a width, likewise."""
+    if t < state.widths.shape[0]:
+        twice = state.widths[t, state.kind[k, lane]]
+    else:
+        twice = 2.0 * at.width_at(state.privacy, state.pulls[k, lane], t + 1)
+    return _widened(state.mean[k, lane], state.root[k, lane], c, twice)
+
+
 @njit(inline="always")
-def largest(index: Any, state: Any, lane: int, t: int, c: float, tie_word: Any, random_ties: bool) -> int:
+def _largest(index: Any, state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Return the arm of the largest index(state, lane, t, arm, c); arms never pulled are never drawn."""
+    c = _confidence(state, t)
     best, arm, tied = -np.inf, 0, 0
     for k in range(state.pulls.shape[0]):
         value = index(state, lane, t, k, c)
@@ -137,41 +155,51 @@ def largest(index: Any, state: Any, lane: int, t: int, c: float, tie_word: Any, 
 
 
 @njit(forceinline=True)
-def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm, infinity for one never pulled."""
-    return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
-
-
-@njit
 def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
-    c = state.confidence[t] if t < state.confidence.size else confidence_at(state.rule, t + 1)
-    return largest(_index, state, lane, t, c, tie_word, random_ties and state.rule != UNIFORM)
+    if state.privacy.width == NO_WIDTH:
+        return _largest(_plain_index, state, lane, t, tie_word, random_ties and state.rule != UNIFORM)
+    return _largest(_index, state, lane, t, tie_word, random_ties)
 
 
 @njit
 def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise: float) -> None:
-    """Add a reward to an arm of a lane; there is no noise to add."""
+    """Add a reward to an arm of a lane, and one standard Laplace draw, scaled, to its counter's node n."""
+    privacy = state.privacy
     n = state.pulls[arm, lane] + 1
     total = state.reward_sum[arm, lane] + reward
     state.pulls[arm, lane] = n
     state.reward_sum[arm, lane] = total
     if state.rule == UNIFORM:
         state.mean[arm, lane] = -n
-    else:
-        state.mean[arm, lane] = total / n
-        state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
+        return
+    if privacy.width == COUNTER:
+        state.kind[arm, lane] = at.kind_of(privacy, n)
+    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
+    if privacy.noisy and privacy.counter == BINARY:
+        total += prefix_total(state.totals, base, n, privacy.scale * noise)
+    elif privacy.noisy:
+        total += hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * noise)
+    state.mean[arm, lane] = total / n
+    state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
 
 
 @njit
 def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
+    plain = state.privacy.width == NO_WIDTH
     for i in range(end - first):
-        if random_ties:
+        t = first + i
+        if random_ties or not (plain or t < state.widths.shape[0]):
             for lane in range(state.arm.size):
-                state.arm[lane] = choose(state, lane, first + i, tape.tie[i, lane], True)
+                word = tape.tie[i, lane] if random_ties else np.uint64(0)
+                state.arm[lane] = choose(state, lane, t, word, random_ties)
+        elif plain:
+            _choose_plain(state, t)
+        elif state.widths.shape[1] == 1:
+            _choose_all_alike(state, t)
         else:
-            _choose_all(state, first + i)
+            _choose_all(state, t)
         _update_all(state, tape, i)
 
 
@@ -182,29 +210,29 @@ def play(state: IndexState, run: Run) -> None:
 
 
 @njit(forceinline=True)
-def better(value: float, k: int, best: float, arm: int) -> tuple[float, int]:
+def _better(value: float, k: int, best: float, arm: int) -> tuple[float, int]:
     """Return the better of two indices and its arm; of equal ones the one that came before."""
     above = value > best
     return (value if above else best), (k if above else arm)
 
 
 @njit(inline="always")
-def choose_lanes(index: Any, state: Any, c: float, twice: float) -> None:
+def _choose_lanes(index: Any, state: Any, c: float, twice: float) -> None:
     """Set arm int64[W] to the first of the largest index(mean, root, c, twice) of each lane."""
     mean, root, score, arm = state.mean, state.root, state.score, state.arm
     for lane in range(arm.size):
         score[lane], arm[lane] = -np.inf, 0
-    whole = mean.shape[0] // AT_ONCE * AT_ONCE
-    for k in range(0, whole, AT_ONCE):
+    whole = mean.shape[0] // _AT_ONCE * _AT_ONCE
+    for k in range(0, whole, _AT_ONCE):
         for lane in range(arm.size):
             best, a = score[lane], arm[lane]
-            for j in range(k, k + AT_ONCE):
-                best, a = better(index(mean[j, lane], root[j, lane], c, twice), j, best, a)
+            for j in range(k, k + _AT_ONCE):
+                best, a = _better(index(mean[j, lane], root[j, lane], c, twice), j, best, a)
             score[lane], arm[lane] = best, a
     for k in range(whole, mean.shape[0]):
         for lane in range(arm.size):
             value = index(mean[k, lane], root[k, lane], c, twice)
-            score[lane], arm[lane] = better(value, k, score[lane], arm[lane])
+            score[lane], arm[lane] = _better(value, k, score[lane], arm[lane])
 
 
 @njit(forceinline=True)
@@ -213,32 +241,91 @@ def _plain(mean: float, root: float, c: float, twice: float) -> float:
     return mean + c * root
 
 
+@njit(forceinline=True)
+def _widened(mean: float, root: float, c: float, twice: float) -> float:
+    """Return an index; w/n is 2 w root^2."""
+    return mean + root * (c + root * twice)
+
+
+@njit(forceinline=True)
+def _choose_plain(state: IndexState, t: int) -> None:
+    """Set arm int64[W] to what :func:`choose` returns for each lane, the first of arms that tie."""
+    _choose_lanes(_plain, state, _confidence(state, t), 0.0)
+
+
+@njit
+def _choose_all_alike(state: IndexState, t: int) -> None:
+    """Do so where all arms have one width."""
+    _choose_lanes(_widened, state, state.confidence[t], state.widths[t, 0])
+
+
 @njit
 def _choose_all(state: IndexState, t: int) -> None:
-    """Set arm int64[W] to what :func:`choose` returns for each lane, the first of arms that tie."""
-    c = state.confidence[t] if t < state.confidence.size else confidence_at(state.rule, t + 1)
-    choose_lanes(_plain, state, c, 0.0)
+    """Do so where widths depend on the pulls."""
+    mean, root, kind, score, arm = state.mean, state.root, state.kind, state.score, state.arm
+    c, widths, twice = state.confidence[t], state.widths[t], state.twice
+    for lane in range(arm.size):
+        score[lane], arm[lane] = -np.inf, 0
+    for k in range(0, mean.shape[0], _AT_ONCE):
+        n = min(_AT_ONCE, mean.shape[0] - k)
+        for j in range(n):  # looked up in loops of their own, so that what follows is vector code
+            for lane in range(arm.size):
+                twice[j, lane] = widths[_at(kind[k + j, lane])]
+        if n == _AT_ONCE:
+            for lane in range(arm.size):
+                best, a = score[lane], arm[lane]
+                for j in range(_AT_ONCE):
+                    value = _widened(mean[k + j, lane], root[k + j, lane], c, twice[j, lane])
+                    best, a = _better(value, k + j, best, a)
+                score[lane], arm[lane] = best, a
+        else:
+            for j in range(n):
+                for lane in range(arm.size):
+                    value = _widened(mean[k + j, lane], root[k + j, lane], c, twice[j, lane])
+                    score[lane], arm[lane] = _better(value, k + j, score[lane], arm[lane])
 
 
-@njit
+@njit(forceinline=True)
 def _update_all(state: IndexState, tape: Tape, i: int) -> None:
-    """Give each lane's arm its reward in row i of the tape, as :func:`update` does."""
-    total, root, arm = state.total, state.score, state.arm
+    """Give each lane's arm its reward and noise in row i of the tape, as :func:`update` does."""
+    pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
     for lane in range(arm.size):
         a = _at(arm[lane])
-        n = state.pulls[a, lane] + 1
-        state.pulls[a, lane] = n
+        pulled[lane] = pulls[a, lane] + 1
+        pulls[a, lane] = pulled[lane]
         state.reward_sum[a, lane] += reward_of(tape, i, arm[lane], lane)
         total[lane] = state.reward_sum[a, lane]
-        root[lane] = n
     if state.rule == UNIFORM:
         for lane in range(arm.size):
-            state.mean[arm[lane], lane] = -root[lane]
+            state.mean[_at(arm[lane]), lane] = -pulled[lane]
         return
+    if state.privacy.noisy:
+        _noise_all(state, tape, i)
+    if state.privacy.width == COUNTER:
+        for lane in range(arm.size):
+            state.kind[_at(arm[lane]), lane] = at.kind_of(state.privacy, pulled[lane])
     for lane in range(arm.size):  # divisions and roots of all lanes together
+        root[lane] = pulled[lane]
         total[lane] /= root[lane]
         root[lane] = 1.0 / np.sqrt(2.0 * root[lane])
     for lane in range(arm.size):
         a = _at(arm[lane])
         state.mean[a, lane] = total[lane]
         state.root[a, lane] = root[lane]
+
+
+@njit
+def _noise_all(state: IndexState, tape: Tape, i: int) -> None:
+    """Add the noise of the n-th sum to every lane's total float64[W]."""
+    total, totals, privacy = state.total, state.totals, state.privacy
+    if privacy.counter == BINARY:
+        for lane in range(total.size):
+            base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
+            noise = privacy.scale * tape.noise[i, lane]
+            total[lane] += prefix_total(totals, base, state.pulled[lane], noise)
+        return
+    for lane in range(total.size):
+        base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
+        n = state.pulled[lane]
+        noise = privacy.scale * hybrid_scale(n) * tape.noise[i, lane]
+        total[lane] += hybrid_total(totals, base, n, noise)

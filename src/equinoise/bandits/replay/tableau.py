@@ -1,12 +1,9 @@
 """Rewards drawn first: a tableau of all that arms would have paid, and policies that ask it for entries.
 
 A bandit that is run online and an analyst who asks a fixed table for one entry after the other, each chosen
-by the answers so far, are the same thing: with the same tableau both have the same history, exactly. So the
-queries of a policy that is private in the rewards are private, and what holds for such queries holds for the
-data that the policy gathers (Neel and Roth, 2018).
-
-:func:`replay` does without a table of what was never seen: it plays a policy on the log of a randomised
-experiment.
+by the answers so far, have the same history on the same tableau, exactly. So what holds for private queries
+holds for the data that a private policy gathers (Neel and Roth, 2018). :func:`replay` does without a table of
+what was never seen: it plays a policy on the log of a randomised experiment.
 """
 
 import numpy as np
@@ -41,21 +38,16 @@ def tableau(
     ----------
     means : float64[K]
         True means of the arms.
-    horizon : int
-        Rounds, T.
-    seed : int or None
-        None takes randomness from the operating system.
+    horizon, seed, reward, sigma
+        Rounds, T, and the others as in :func:`equinoise.bandits.simulate`.
     replicate : int
         The number of the replicate, from 0.
-    reward : {"bernoulli", "gaussian"}
-    sigma : float
-        Standard deviation of Gaussian rewards.
 
     Returns
     -------
     float64[T, K]
         One word of chance makes a row: the rewards of a round go up and down together, which nobody can see
-        who sees one of them.
+        who sees one of them. Raises TypeError or ValueError for arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -113,13 +105,11 @@ def interact(
         One of :data:`equinoise.bandits.POLICIES`.
     tableau : float64[T, K]
         Rewards of all arms in all rounds, T at least K; in [0, 1] where the policy is to be private.
-    epsilon : float, optional
-        As in :func:`equinoise.bandits.simulate`, like `width`, `counter`, `ties` and `options`.
-    seed : int or None
-        Of the policy's own noise and of drawn ties. With the seed and replicate of a simulation they are the
-        same. None takes randomness from the operating system.
-    replicate : int
-        The number of the replicate, from 0.
+    epsilon, width, counter, ties, **options
+        As in :func:`equinoise.bandits.simulate`.
+    seed, replicate : int
+        Of the policy's own noise and of drawn ties, which are those of this replicate of a simulation. A seed
+        of None takes randomness from the operating system.
     form : {"query", "online"}
         "query": in round t the analyst, who has seen nothing but the answers so far, asks the table for the
         entry (t, arm). "online": the compiled simulation plays, on rewards that were drawn before. The
@@ -128,6 +118,7 @@ def interact(
     Returns
     -------
     History
+        Raises TypeError or ValueError for arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -141,13 +132,6 @@ def interact(
     >>> played = interact("ucb", table, form="online")
     >>> bool((asked.arms == played.arms).all()), int(asked.pulls.sum())
     (True, 100)
-
-    Both are what the simulation does:
-
-    >>> from equinoise.bandits import simulate
-    >>> run = simulate("ucb", [0.9, 0.5, 0.4], horizon=100, seed=1)
-    >>> bool((run.pulls[0] == asked.pulls).all())
-    True
     """
     spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
     table = _checks.array("tableau", tableau, np.float64, (None, None), low=-LARGEST, high=LARGEST)
@@ -161,7 +145,7 @@ def interact(
     chosen = spec.checked_options({"width": width, "counter": counter, **options})
     order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     from equinoise._random import stream_key
-    from equinoise.bandits.replay.stepper import Stepper, arm_means
+    from equinoise.bandits.rewards import Stepper, arm_means
 
     rounds, n_arms = table.shape
     player = Stepper(spec, n_arms, rounds, budget, chosen, order == "random", stream_key(seed), first)

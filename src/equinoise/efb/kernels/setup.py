@@ -8,6 +8,7 @@ import math
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equinoise._jit import njit
 from equinoise._random import HASH, philox
@@ -125,24 +126,29 @@ def make_plan(tree: GameTree, exploration: Floats) -> Plan:
     actions["exploration"][:-1] = exploration
     actions["exploration"][-1] = 0.0
     actions["child"] = tree.infoset_ptr
-    infosets = np.empty(tree.n_infosets + 1, dtype=trial.PLAN_INFOSET)
-    infosets["first"] = tree.action_ptr
-    starts, ends = tree.action_ptr[:-1], tree.action_ptr[1:]
-    ends_here = tree.infoset_ptr[starts] == tree.infoset_ptr[ends]
+    starts = tree.action_ptr[:-1]
     largest = np.maximum.reduceat(exploration, starts)
-    shared = ends_here & (largest == np.minimum.reduceat(exploration, starts))
-    infosets["exploration"][:-1] = np.where(shared, largest, -1.0)
-    infosets["exploration"][-1] = -1.0
-    return sealed(Plan(infosets, actions))
+    shared = np.where(largest == np.minimum.reduceat(exploration, starts), largest, -1.0)
+    return sealed(Plan(_plan_infosets(tree, shared), actions))
 
 
 def make_symbol_plan(tree: GameTree, exploration: Floats, radius: Floats) -> SymbolPlan:
     """Return what a learner of symbols knows, read-only; exploration is rho nu, radius r, float64[A]."""
-    plan = make_plan(tree, np.zeros(tree.n_actions))
+    actions = tree.infoset_ptr.view([("child", np.int64)])
     own, cumulative = np.empty(tree.n_actions, dtype=symbol.OWN), np.empty(tree.n_actions)
     own["exploration"], own["radius"] = exploration, radius
     running_shares(tree.action_ptr, exploration, cumulative)
-    return sealed(SymbolPlan(*plan, own, cumulative))
+    return sealed(SymbolPlan(_plan_infosets(tree, np.zeros(tree.n_infosets)), actions, own, cumulative))
+
+
+def _plan_infosets(tree: GameTree, shared: Floats) -> NDArray[np.void]:
+    """Return infosets PLAN_INFOSET[I+1]: with `shared` float64[I] where no action leads on, -1 elsewhere."""
+    infosets = np.empty(tree.n_infosets + 1, dtype=trial.PLAN_INFOSET)
+    infosets["first"] = tree.action_ptr
+    ends_here = tree.infoset_ptr[tree.action_ptr[:-1]] == tree.infoset_ptr[tree.action_ptr[1:]]
+    infosets["exploration"][:-1] = np.where(ends_here, shared, -1.0)
+    infosets["exploration"][-1] = -1.0
+    return infosets
 
 
 def make_chance(environment: Environment) -> Chance:

@@ -38,7 +38,7 @@ _SPARE = np.uint64(2)  # bits of a word beyond the 62 that draw a symbol
 
 
 class SymbolPlan(NamedTuple):
-    """What a learner of symbols knows: infosets PLAN_INFOSET[I+1], actions PLAN_ACTION[A+1], own OWN[A].
+    """What a learner of symbols knows: infosets PLAN_INFOSET[I+1], actions (child int64)[A+1], own OWN[A].
 
     Of an infoset: its first action, and 0 in place of gamma where no action leads to another infoset, else
     -1. Of an action: its first child infoset; rho nu(a) and r(a). cumulative float64[A] are running sums of

@@ -55,10 +55,10 @@ class Strategy:
         object.__setattr__(self, "infosets", seal(infosets.copy()))
         object.__setattr__(self, "actions", seal(actions.copy()))
         object.__setattr__(self, "symbols", symbols)
-        key = [_checks.integer("key", word, 0, 2**64 - 1) for word in self.key]
-        object.__setattr__(
-            self, "key", seal(_checks.array("key", np.array(key, dtype=np.uint64), np.uint64, (2,)))
-        )
+        key = self.key
+        if isinstance(key, tuple | list):  # NumPy takes one word above 2^63 and one below for floats
+            key = np.array([_checks.integer("key", word, 0, 2**64 - 1) for word in key], dtype=np.uint64)
+        object.__setattr__(self, "key", seal(_checks.array("key", key, np.uint64, (2,)).copy()))
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes: 20 of header, 24 more with symbols, 16 an infoset."""

@@ -18,7 +18,7 @@ from equinoise._typing import Any, ArrayLike, Floats, Words
 from equinoise.efb.baselines import first_policy
 from equinoise.efb.kernels import setup, symbol as _symbol, trial as _kernels, weights
 from equinoise.efb.protocol.messages import Report, Strategy
-from equinoise.efb.tuning import Tuning, checked_tuning, noise_scale, tune
+from equinoise.efb.tuning import RULES, Tuning, checked_tuning, noise_scale, tune
 from equinoise.games import GameTree, Policy
 from equinoise.games.tree import LABELS, POINTERS
 
@@ -86,7 +86,7 @@ class Server:
         loss_range: ArrayLike = (0.0, 1.0),
         seed: int | None = None,
     ) -> None:
-        rule = tuning if isinstance(tuning, str) else "sharp"
+        rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else "sharp"
         given = tune(tree, horizon, epsilon, rule, mechanism, loss_range=loss_range)
         if rule is not tuning:
             given = checked_tuning(tree, tuning, given.horizon, given.epsilon, mechanism, loss_range)

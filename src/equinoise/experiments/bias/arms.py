@@ -6,39 +6,21 @@ from typing import Unpack
 
 import numpy as np
 
-from equinoise import bandits, inference
-from equinoise._typing import Axes, DataFrame, Mapping, NamedTuple
-from equinoise.experiments.bias.common import (
-    PUBLISHED,
-    Result,
-    Running,
-    Summary,
-    drawn,
-    gather,
-    scaled,
-    summarise,
-)
+from equinoise import _checks, bandits, inference
+from equinoise._typing import Axes, DataFrame, Mapping, NamedTuple, Sequence
+from equinoise.bandits.policies.registry import policy
+from equinoise.experiments.bias import common
+from equinoise.experiments.bias.common import Result, Running, Summary, summarise
 from equinoise.experiments.steps import Experiment
-from equinoise.report import figures
+from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 
 
 class Spec(NamedTuple):
-    """One run, and what the paper says of it.
+    """One run: what plays, on which of the arms below, why ours differs, and whether the figure shows it.
 
-    Attributes
-    ----------
-    policy, arms : str
-        What plays, and which of the arms of this module.
-    why : str
-        Why ours differs.
-    epsilon : float or None
-    width : {"counter", "published"}
-        Of the policies that have one.
-    published : (float, float, float)
-        Mean absolute bias; largest bias, with its sign; arms whose 95% interval contains zero. NaN for none.
-    shown : bool
-        Whether the figure shows it.
+    Published are the mean absolute bias, the largest bias with its sign, and the number of arms whose 95%
+    interval contains zero; NaN stands for none.
     """
 
     policy: str
@@ -107,15 +89,7 @@ EXPERIMENT_2 = (
 
 @dataclass(frozen=True, eq=False)
 class BiasExperiment(Result):
-    """The runs of one experiment, which face the same random draws where they have the same arms.
-
-    Attributes
-    ----------
-    horizon, replicates : int
-    specs : tuple of Spec
-    runs : dict of str to BanditRun
-        By the labels of the specs.
-    """
+    """Runs of one experiment by the labels of their specs; equal arms face the same random draws."""
 
     specs: tuple[Spec, ...]
     runs: dict[str, bandits.BanditRun]
@@ -164,26 +138,10 @@ def experiment_1(
 ) -> BiasExperiment:
     """Run experiment 1: 20 arms with means 1, 0.95, .., 0.05, T = 500, epsilon 0.05, 10,000 replicates.
 
-    Beside plain and private UCB stand uniform play and, at epsilon 400, private UCB without its noise and
-    without its width: the bias falls because of the width, and with it the regret rises to that of learning
-    nothing [1]_.
-
-    Parameters
-    ----------
-    scale : float
-        Times the replicates.
-    horizon, replicates : int
-    **running
-        See :class:`~equinoise.experiments.bias.common.Running`.
-
-    Returns
-    -------
-    BiasExperiment
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range, before any work.
+    With plain and private UCB run uniform play and, at epsilon 400, private UCB without its noise and without
+    its width: the bias falls because of the width, and with it the regret rises to that of learning nothing
+    [1]_. As in all experiments here, `scale` is a factor for the replicates, and what is wrong with an
+    argument is refused before any work, with a TypeError or ValueError.
 
     References
     ----------
@@ -196,7 +154,7 @@ def experiment_1(
     >>> made.replicates, made.summary("uniform").regret
     (20, 47.5)
     """
-    return _run(EXPERIMENT_1, scaled(replicates, scale), horizon, running)
+    return _run(EXPERIMENT_1, common.scaled(replicates, scale), horizon, running)
 
 
 def experiment_2(
@@ -208,27 +166,12 @@ def experiment_2(
     arms from 0.6 to 1. So it is run with gaps of 0.05 from 1 and from 0.9, and with a gap of 0.1 from 1: with
     that one the published figures come out, and it is the one that is drawn.
 
-    Parameters
-    ----------
-    scale, horizon, replicates, **running
-        As of :func:`experiment_1`.
-
-    Returns
-    -------
-    BiasExperiment
-
     References
     ----------
     .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
        section 5.1, figures 3 to 5.
-
-    Examples
-    --------
-    >>> made = experiment_2(0.002, horizon=100)
-    >>> made.summary("uniform, gap 0.1").regret
-    20.0
     """
-    return _run(EXPERIMENT_2, scaled(replicates, scale), horizon, running)
+    return _run(EXPERIMENT_2, common.scaled(replicates, scale), horizon, running)
 
 
 def _run(specs: tuple[Spec, ...], replicates: int, horizon: int, running: Running) -> BiasExperiment:
@@ -237,7 +180,7 @@ def _run(specs: tuple[Spec, ...], replicates: int, horizon: int, running: Runnin
         spec.label: {"means": _ARMS[spec.arms]} | {name: getattr(spec, name) for name in names}
         for spec in specs
     }
-    runs = gather(bandits.simulate, jobs, replicates, running, horizon=horizon)
+    runs = common.gather(bandits.simulate, jobs, replicates, running, horizon=horizon)
     return BiasExperiment(horizon, replicates, specs, runs)
 
 
@@ -261,7 +204,7 @@ def show(experiment: Experiment, made: BiasExperiment) -> Exhibit:
             f"Why ours differs from what was published: {different}",
         ),
         tables={
-            "published": Table(PUBLISHED, comparison(made.claims())),
+            "published": Table(common.PUBLISHED, comparison(made.claims())),
             "arms": Table("Bias of every arm, with its 95% interval", made.to_frame()),
         },
         figures={
@@ -269,12 +212,12 @@ def show(experiment: Experiment, made: BiasExperiment) -> Exhibit:
                 "Bias of each arm's mean reward, with 95% intervals"
                 + (", and what Theorem 1 allows at ε = 0.05" if first else ""),
                 f"Mean absolute bias over the arms and regret of what is drawn. {said}.",
-                drawn(lambda ax: figures.bandit_bias(ax, made.shown, bound=bound)),
+                figures.column(lambda ax: figures.bandit_bias(ax, made.shown, bound=bound), 4.4),
             ),
             "regret": Picture(
                 "The regret that goes with that bias, with 95% intervals",
                 f"Cumulative regret over {made.horizon:,} rounds of the same runs. {said}.",
-                drawn(lambda ax: figures.regret_means(ax, made.shown)),
+                figures.column(lambda ax: figures.regret_means(ax, made.shown), 4.4),
             ),
         },
     )
@@ -306,4 +249,93 @@ def _second(of: Mapping[str, Summary]) -> tuple[str, str, str]:
         "explores more, and the regret rises with it.",
         "the paper's text has a gap of 0.05 between the arms and does not say where they begin, while its "
         "figures show arms from 0.6 to 1. With a gap of 0.1 the published figures come out.",
+    )
+
+
+# The frontier of bias against regret: every policy at every epsilon.
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier(Result):
+    """Bias and regret by policy and epsilon, which is None where the policy takes none."""
+
+    means: tuple[float, ...]
+    summaries: dict[tuple[str, float | None], Summary]
+
+    def to_frame(self) -> DataFrame:
+        """Return one row per point: policy, epsilon, private, bias and regret with their standard errors."""
+        import pandas as pd
+
+        rows = [
+            {"policy": name, "epsilon": epsilon, "private": policy(name).private} | made._asdict()
+            for (name, epsilon), made in self.summaries.items()
+        ]
+        return pd.DataFrame(rows).astype({"epsilon": float})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw bias against regret, every point labelled, with 95% intervals; return the Axes."""
+        return pictures.frontier(ax, self.summaries)
+
+
+def frontier(
+    scale: float = 1.0,
+    *,
+    policies: Sequence[str] = tuple(bandits.POLICIES),
+    epsilons: Sequence[float] = (0.1, 0.5, 2.0, 10.0),
+    means: Sequence[float] = (0.75, 0.625, 0.5, 0.375, 0.25),
+    horizon: int = 10_000,
+    replicates: int = 1000,
+    **running: Unpack[Running],
+) -> Frontier:
+    """Run every policy, at every epsilon where it takes one, on the same Bernoulli arms and random draws.
+
+    Examples
+    --------
+    >>> made = frontier(0.02, policies=("ucb", "private-ucb"), epsilons=(1.0, 10.0), horizon=200)
+    >>> list(made.summaries)
+    [('ucb', None), ('private-ucb', 1.0), ('private-ucb', 10.0)]
+    """
+    n = common.scaled(replicates, scale)
+    needs = {name: policy(name).needs_epsilon for name in policies}
+    given = tuple(_checks.epsilon(epsilon, "epsilons") for epsilon in epsilons)
+    true = np.array(means, dtype=np.float64)
+    jobs = {
+        (name, epsilon): {"policy": name, "epsilon": epsilon}
+        for name in policies
+        for epsilon in (given if needs[name] else (None,))
+    }
+    same = {"means": true, "horizon": horizon, "n_checkpoints": 1}
+    runs = common.gather(bandits.simulate, jobs, n, running, **same)
+    return Frontier(horizon, n, tuple(true.tolist()), {case: summarise(run) for case, run in runs.items()})
+
+
+def show_frontier(experiment: Experiment, made: Frontier) -> Exhibit:
+    """Show bias against regret, every policy at every epsilon."""
+    plain, even = made.summaries["ucb", None], made.summaries["uniform", None]
+    quiet = {case: one.regret for case, one in made.summaries.items() if not one.clear}
+    least = min(quiet, key=lambda case: quiet[case])
+    frame = made.to_frame()
+    return experiment.exhibit(
+        question="Which policy gathers data with how much bias, and at what regret?",
+        headline=f"The least regret at which the bias is consistent with zero is {quiet[least]:,.0f} "
+        f"({common.named(*least)}); plain UCB has a bias of {plain.mean_absolute_bias:.3f} at "
+        f"{plain.regret:,.0f}.",
+        text=(
+            f"Arms with means {', '.join(f'{mean:g}' for mean in made.means)}, {made.size}. In "
+            f"{len(frame) - len(quiet)} of {len(frame)} cases the bias of all arms together is inconsistent "
+            "with zero at 5%. The column luck is the bias that chance alone would show.",
+            "Why ours differs from what was published: the paper has no such figure. It shows bias alone, "
+            "which a policy that learns nothing has least of.",
+        ),
+        tables={"points": Table("Bias and regret of every policy and epsilon", frame)},
+        figures={
+            "frontier": Picture(
+                "Mean absolute bias against regret, labelled with epsilon, with 95% intervals; hollow "
+                "where the bias is consistent with zero",
+                f"Both axes are logarithmic. From plain UCB, bias {plain.mean_absolute_bias:.2g} at a "
+                f"regret of {plain.regret:,.0f}, the bias falls as the regret rises towards that of uniform "
+                f"play, {even.regret:,.0f}.",
+                figures.column(made.plot, 6.0),
+            )
+        },
     )

@@ -1,55 +1,35 @@
 """What the experiments on bias share: runs on common random draws, p-values, and how they are shown."""
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise._typing import Any, Axes, Callable, DataFrame, Figure, Floats, Mapping, NamedTuple
+from equinoise._typing import Any, Callable, Floats, Mapping, NamedTuple
+from equinoise.bandits import BanditRun
 from equinoise.experiments.steps import Experiment, Progress, Settings
-from equinoise.report import figures, pictures
-from equinoise.report.exhibit import Claim, Exhibit, Table, comparison
-from equinoise.report.figures import legend_below
+from equinoise.report.exhibit import Exhibit
 
-if TYPE_CHECKING:
-    from equinoise.bandits import BanditRun
-
-
-# Bias and regret of one run in one line: what tables print, and what the frontier draws.
-
-
+PUBLISHED = "Published figures and ours, with the standard error of ours"
 _CLEAR = 0.05  # the risk that bias is called clear where there is none
+
+Key = TypeVar("Key")
+Run = TypeVar("Run")
+Made = TypeVar("Made", bound="Result")
 
 
 class Summary(NamedTuple):
-    """Bias over the arms, and the regret at the horizon.
+    """Bias over the arms, and the regret at the horizon: what tables print, and what the frontier draws."""
 
-    Attributes
-    ----------
-    mean_absolute_bias, stderr : float
-        Mean over the arms of the absolute value of each arm's bias.
-    luck : float
-        The mean absolute bias that these replicates would show on average if no arm had any.
-    largest_bias : float
-        The one with the largest absolute value, with its sign.
-    arms_at_zero : int or None
-        Arms whose 95% interval contains zero; None for one replicate, which gives no intervals.
-    clear : bool
-        Whether all arms together differ from no bias at 5% (chi-squared, arms as independent).
-    regret, regret_stderr : float
-    """
-
-    mean_absolute_bias: float
+    mean_absolute_bias: float  # mean over the arms of the absolute value of each arm's bias
     stderr: float
-    luck: float
-    largest_bias: float
-    arms_at_zero: int | None
-    clear: bool
+    luck: float  # the mean absolute bias that these replicates would show on average if no arm had any
+    largest_bias: float  # the one with the largest absolute value, with its sign
+    arms_at_zero: int | None  # arms whose 95% interval contains zero; None for one replicate, without any
+    clear: bool  # whether all arms together differ from no bias at 5% (chi-squared, arms as independent)
     regret: float
     regret_stderr: float
 
@@ -62,12 +42,8 @@ def arm_errors(run: BanditRun) -> Floats:
 def summarise(run: BanditRun) -> Summary:
     """Return bias and regret of a run with their standard errors, NaN for those of one replicate.
 
-    An arm's bias is over the replicates that pulled it; one that none pulled is left out.
-
-    Notes
-    -----
-    The mean absolute bias is the mean over arms of s_a b_a with s_a the sign of arm a's estimated bias b_a.
-    Its standard error is that of the replicates' own such means, the signs taken as known.
+    An arm's bias is over the replicates that pulled it; one that none pulled is left out. The standard error
+    of the mean absolute bias is that of the replicates' own means, the signs of the biases taken as known.
 
     Examples
     --------
@@ -112,34 +88,13 @@ def _is_clear(bias: Floats, stderr: Floats) -> bool:
     return float(chdtrc(int(varies.sum()), chi_squared)) < _CLEAR
 
 
-LEVEL = 0.05
-PUBLISHED = "Published figures and ours, with the standard error of ours"
-_FEW_LABELS = 10
-
-Key = TypeVar("Key")
-Run = TypeVar("Run")
-Made = TypeVar("Made", bound="Result")
-
-
 class Running(TypedDict, total=False):
-    """How the runs of an experiment are done.
+    """How the runs of an experiment are done."""
 
-    Attributes
-    ----------
-    seed : int
-        The same seed gives the same bits, on any executor; 0 by default.
-    executor : concurrent.futures.Executor or None
-        Where replicates run; threads of this process by default.
-    progress : bool
-        Show a bar for each run on stderr where that is a terminal.
-    watch : callable
-        Takes the share of runs that are done, after each of them.
-    """
-
-    seed: int
-    executor: Executor | None
-    progress: bool
-    watch: Callable[[float], object]
+    seed: int  # the same seed gives the same bits, on any executor; 0 by default
+    executor: Executor | None  # where replicates run; threads of this process by default
+    progress: bool  # show a bar for each run on stderr where that is a terminal
+    watch: Callable[[float], object]  # takes the share of runs that are done, after each of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,55 +108,6 @@ class Result:
     def size(self) -> str:
         """Rounds and replicates in words."""
         return f"{self.horizon:,} rounds, {self.replicates:,} replicates"
-
-
-@dataclass(frozen=True, eq=False)
-class PValues(Result):
-    """P-values of each replicate, by case.
-
-    Attributes
-    ----------
-    horizon, replicates : int
-    names : tuple of str
-        What the entries of a case are.
-    p_values : dict of tuple to float64[R]
-    labels : dict of tuple to str
-        What figures and tables call a case.
-    histogram : tuple of tuple
-        The cases that the figure shows.
-    """
-
-    names: tuple[str, ...]
-    p_values: dict[Any, Floats]
-    labels: Mapping[Any, str]
-    histogram: tuple[Any, ...] = ()
-
-    def rejected(self, case: Any) -> tuple[float, float]:
-        """Return the share of p-values at or below 5%, and its standard error."""
-        p_values = self.p_values[case]
-        share = float(np.mean(p_values <= LEVEL))
-        return share, math.sqrt(share * (1.0 - share) / len(p_values))
-
-    def to_frame(self) -> DataFrame:
-        """Return one row per case: its entries, the share of p-values at or below 5%, its standard error."""
-        import pandas as pd
-
-        rows = [(*case, *self.rejected(case)) for case in self.p_values]
-        return pd.DataFrame(rows, columns=[*self.names, "rejected", "stderr"])
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw histograms of the p-values; return the Axes."""
-        series = [(self.labels[case], self.p_values[case]) for case in self.histogram]
-        return pictures.p_value_histogram(ax, series, level=LEVEL)
-
-    def table(self, quantity: str, why: Callable[[Any], str], known: Mapping[Any, float]) -> Table:
-        """Return the shares of rejections and what is known of them from the paper."""
-        claims = []
-        for case in self.p_values:
-            share, stderr = self.rejected(case)
-            name = f"{quantity}: {self.labels[case]}"
-            claims.append(Claim(name, known.get(case, math.nan), share, why(case), stderr=stderr))
-        return Table(PUBLISHED, comparison(claims))
 
 
 def scaled(replicates: int, scale: float) -> int:
@@ -248,15 +154,3 @@ def shown(
         progress(0.9 * share)  # the rest is drawing
 
     return show(experiment, run(scale, seed=settings.seed, executor=executor, watch=watch))
-
-
-def drawn(plot: Callable[[Axes], object], height: float = 4.4) -> Figure:
-    """Return a figure as wide as the others of the report: few labels, the legend below."""
-    made = figures.figure(5.6, height)
-    axes = made.subplots()
-    plot(axes)
-    labels = [label.get_text() for label in axes.get_xticklabels()]
-    if len(labels) > _FEW_LABELS and axes.get_xscale() == "linear":
-        axes.set_xticks(axes.get_xticks()[::2], labels[::2])
-    legend_below(axes)
-    return made

@@ -3,7 +3,7 @@
 from functools import partial
 
 from equinoise._typing import Any, Callable
-from equinoise.experiments.bias import arms, correction, frontier, regression, selection
+from equinoise.experiments.bias import arms, pvalues
 from equinoise.experiments.bias.common import shown
 from equinoise.experiments.steps import Experiment, Settings, Step
 from equinoise.report.exhibit import Exhibit
@@ -25,10 +25,10 @@ _FRONTIER, _SELECTION = "What a smaller bias costs", "Where adaptivity does brea
 EXPERIMENTS = (
     _row("bias-1", "Bias of 20 arms, and what removes it", arms.experiment_1, arms.show),
     _row("bias-2", "Bias after 100,000 rounds", arms.experiment_2, arms.show, 0.4, (4.0, 9.0)),
-    _row("bias-frontier", _FRONTIER, frontier.frontier, frontier.show, 0.2, (4.0, 14.0)),
-    _row("bias-3", "A test on a linear bandit", regression.experiment_3, regression.show),
-    _row("bias-selection", _SELECTION, selection.selection, selection.show),
-    _row("bias-correction", "P-values that are corrected", correction.correction, correction.show),
+    _row("bias-frontier", _FRONTIER, arms.frontier, arms.show_frontier, 0.2, (4.0, 14.0)),
+    _row("bias-3", "A test on a linear bandit", pvalues.experiment_3, pvalues.show_regression),
+    _row("bias-selection", _SELECTION, pvalues.selection, pvalues.show_selection),
+    _row("bias-correction", "P-values that are corrected", pvalues.correction, pvalues.show_correction),
 )
 
 

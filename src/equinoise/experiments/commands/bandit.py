@@ -18,9 +18,6 @@ from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
 
-# What a comparison of bandits depends on, refused as a whole before any work.
-
-
 CONTROLS = ("width-only", "noise-only")
 EPSILON = 0.1  # where a policy needs one and none is given
 _LARGEST_MEAN = 1e100  # of Gaussian rewards
@@ -28,17 +25,10 @@ _LARGEST_MEAN = 1e100  # of Gaussian rewards
 
 @dataclass(frozen=True)
 class Parameters:
-    """What one comparison depends on, checked when made.
+    """What one comparison depends on, checked when made, as :func:`equinoise.bandits.simulate` takes it.
 
-    Attributes
-    ----------
-    policy, means, horizon, epsilon, width, counter, reward, ties, seed
-        As :func:`equinoise.bandits.simulate` takes them, at least one mean. A policy that needs an epsilon
-        has 0.1 by default; for another, None means that there are no controls.
-    replicates, checkpoints : int
-        Its ``n_replicates`` (at least 2 give intervals) and ``n_checkpoints``.
-    options : mapping of str to value
-        Further options of the policy.
+    A policy that needs an epsilon has 0.1 by default; for another, None means that there are no controls.
+    `options` are further options of the policy.
     """
 
     policy: str = "private-ucb"
@@ -86,17 +76,8 @@ class Parameters:
         return tuple(dict.fromkeys((self.policy, *others)))
 
 
-# What a bandit's comparison says in plain words: what is protected, what is not, and how to read it.
-
-
 def sentences(parameters: Parameters) -> tuple[str, ...]:
-    """Return what is protected, what is proven of the bias, what is not protected, and how to read the table.
-
-    Examples
-    --------
-    >>> print(sentences(Parameters(policy="ucb"))[0])
-    Nothing is protected: ucb is not private, and no bound on its bias is proven.
-    """
+    """Return what is protected, what is proven of the bias, what is not, and how to read the table."""
     words = [
         *_promises(parameters),
         "Low bias is never free: uniform play has none, but pays the regret of learning nothing. A bias no "
@@ -243,16 +224,13 @@ class Comparison:
             "frontier": "Mean absolute bias against regret, with 95% intervals",
             "regret": "Cumulative regret, with 95% intervals",
         }
-        return Exhibit(
-            "bandit",
-            SECTIONS["bias"],
-            self.title,
-            "How biased are the means that a bandit gathers, and what does a smaller bias cost in regret?",
-            headline,
-            self.sentences,
-            {stem: Table(captions[stem], frame) for stem, frame in tables.items()},
-            {stem: Picture(captions[stem], headline, figures.drawn(plot)) for stem, plot in plots.items()},
+        question = (
+            "How biased are the means that a bandit gathers, and what does a smaller bias cost in regret?"
         )
+        shown = {stem: Table(captions[stem], frame) for stem, frame in tables.items()}
+        drawn = {stem: Picture(captions[stem], headline, figures.drawn(plot)) for stem, plot in plots.items()}
+        words = "bandit", SECTIONS["bias"], self.title, question, headline, self.sentences
+        return Exhibit(*words, shown, drawn)
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the tables, and the sentences."""
@@ -270,22 +248,6 @@ def compare(
 
     The controls are `width-only`, private UCB without its noise, and `noise-only`, private UCB without the
     width that allows for the noise. All of them face the same random draws.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    executor, progress
-        See :class:`~equinoise.experiments.bias.common.Running`.
-
-    Returns
-    -------
-    Comparison
-
-    Examples
-    --------
-    >>> made = compare(Parameters(epsilon=0.05, horizon=100, replicates=20))
-    >>> list(made.runs)
-    ['private-ucb', 'ucb', 'uniform', 'width-only', 'noise-only']
     """
     begun = time.perf_counter()
     names = ("means", "horizon", "epsilon", "reward", "width", "counter", "ties")
@@ -298,13 +260,7 @@ def compare(
 
 
 def parsed(name: str, settings: Iterable[str]) -> dict[str, Any]:
-    """Return options of a policy that are given as ``NAME=VALUE``.
-
-    Examples
-    --------
-    >>> parsed("dp-klucb", ["clip_sums=no"])
-    {'clip_sums': False}
-    """
+    """Return options of a policy that are given as ``NAME=VALUE``."""
     options, made = policy(name).options, {}
     for setting in settings:
         key, is_given, text = setting.partition("=")

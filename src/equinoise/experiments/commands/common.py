@@ -5,8 +5,7 @@ from dataclasses import asdict
 from equinoise import _files, _results
 from equinoise._typing import Any, Axes, Callable, Figure
 from equinoise.games import Environment, GameTree
-from equinoise.report import figures
-from equinoise.report.exhibit import Exhibit, csv_bytes
+from equinoise.report import exhibit as exhibits, figures
 
 
 def document(
@@ -19,10 +18,10 @@ def document(
     return plain
 
 
-def files(exhibit: Exhibit, document: Any) -> dict[str, bytes]:
+def files(exhibit: exhibits.Exhibit, document: Any) -> dict[str, bytes]:
     """Return an exhibit's tables as ``STEM.csv``, its figures as ``STEM.png``, and ``run.json``, as bytes."""
     return {
-        **{f"{stem}.csv": csv_bytes(table.frame) for stem, table in exhibit.tables.items()},
+        **{f"{stem}.csv": exhibits.csv_bytes(table.frame) for stem, table in exhibit.tables.items()},
         **{f"{stem}.png": picture.png() for stem, picture in exhibit.figures.items()},
         "run.json": _files.json_bytes(document),
     }

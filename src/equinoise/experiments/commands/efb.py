@@ -17,11 +17,7 @@ from equinoise.report.exhibit import Exhibit, Picture, Table
 
 @dataclass(frozen=True)
 class Parameters:
-    """What one comparison depends on, checked when made.
-
-    The names are those of the command's options; see :func:`equinoise.games.load` (whose own limit stands for
-    a `max_histories` of None) and :func:`equinoise.efb.simulate`. At least 2 replicates give an interval.
-    """
+    """What one comparison depends on, checked when made; the names are those of the command's options."""
 
     game: str
     player: int | str = 0
@@ -32,7 +28,7 @@ class Parameters:
     seed: int = 0
     checkpoints: int = 50
     recall: str = "check"
-    max_histories: int | None = None
+    max_histories: int | None = None  # that of :func:`equinoise.games.load`
 
     def __post_init__(self) -> None:
         _checks.epsilon(self.epsilon)
@@ -72,11 +68,7 @@ class Comparison:
         return frame[["learner", "trials", "mean", "stderr", "ci_low", "ci_high", "bound"]]
 
     def rows(self, n: int = 10) -> list[dict[str, Any]]:
-        """Return the regret at about `n` checkpoints, the last at the horizon.
-
-        Each row has ``trials``, and for each run a dict of ``mean``, ``stderr``, ``ci_low``, ``ci_high``
-        (None where one replicate gives none) and ``bound``.
-        """
+        """Return ``trials`` and the regret of each run with its bound at about `n` checkpoints."""
         trials = self.runs["private"].trials
         kept = _results.checkpoints(len(trials), n) - 1
         table: list[dict[str, Any]] = [{"trials": int(trials[c])} for c in kept]
@@ -104,7 +96,6 @@ class Comparison:
             f"After {parameters.trials:,} trials the regret is {means[0]} at epsilon "
             f"{parameters.epsilon:g}, {means[1]} without privacy and {means[2]} for uniform play."
         )
-
         series = [(run.label, run) for run in self.runs.values()]
         drawn = common.titled(lambda ax: figures.regret_curve(ax, series), title)
         return Exhibit(
@@ -120,16 +111,9 @@ class Comparison:
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the game, and the table."""
-        private = self.runs["private"]
-        return common.document(
-            "efb",
-            self.parameters,
-            self.seconds,
-            game=common.sizes(self.tree, self.environment),
-            regret_bound=private.regret_bound,
-            learning_rate=private.tuning.learning_rate,
-            regret=self.rows(),
-        )
+        game, private = common.sizes(self.tree, self.environment), self.runs["private"]
+        parts: Any = {"regret_bound": private.regret_bound, "learning_rate": private.tuning.learning_rate}
+        return common.document("efb", self.parameters, self.seconds, game=game, **parts, regret=self.rows())
 
     def files(self) -> dict[str, bytes]:
         """Return ``regret.csv`` (all checkpoints), ``regret.png`` and ``run.json`` as bytes."""
@@ -147,13 +131,6 @@ def compare(
     """Run the private learner, the same without privacy, and uniform play, on the same random draws.
 
     The game is as :func:`prepare` returns it; `progress` shows a bar for each run.
-
-    Examples
-    --------
-    >>> parameters = Parameters("kuhn_poker", epsilon=4, trials=2000, replicates=2)
-    >>> made = compare(*prepare(parameters), parameters)
-    >>> [row["trials"] for row in made.rows(4)]
-    [480, 1000, 1480, 2000]
     """
     begun = time.perf_counter()
     learners = {
@@ -161,19 +138,12 @@ def compare(
         "no privacy": ("dp-efb", math.inf, "no privacy"),
         "uniform": ("uniform", math.inf, "uniform play"),
     }
+    same: dict[str, Any] = {"horizon": parameters.trials, "n_replicates": parameters.replicates}
+    same |= {"n_checkpoints": parameters.checkpoints, "executor": executor}
+    same |= {"seed": parameters.seed, "tuning": parameters.tuning}
     runs = {
         name: efb.simulate(
-            tree,
-            environment,
-            horizon=parameters.trials,
-            epsilon=epsilon,
-            n_replicates=parameters.replicates,
-            seed=parameters.seed,
-            tuning=parameters.tuning,
-            learner=learner,
-            n_checkpoints=parameters.checkpoints,
-            executor=executor,
-            progress=progress and bar,
+            tree, environment, epsilon=epsilon, learner=learner, progress=progress and bar, **same
         )
         for name, (learner, epsilon, bar) in learners.items()
     }

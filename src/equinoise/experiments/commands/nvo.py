@@ -16,11 +16,8 @@ from equinoise.experiments.nvo import source
 from equinoise.experiments.steps import SECTIONS
 from equinoise.nvo import Histogram, NoiseGame, Profile, registry
 from equinoise.nvo.columns import Column, read_column
-from equinoise.nvo.noise import LaplaceNoise
-from equinoise.nvo.release.certificate import certificate
-from equinoise.nvo.release.composition import epsilon_for_total
-from equinoise.nvo.release.draw import MAX_ROWS
-from equinoise.nvo.scales import RULES, positive
+from equinoise.nvo.noise import RULES, LaplaceNoise, positive
+from equinoise.nvo.release import composition, rows as released
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table
 
@@ -34,11 +31,10 @@ _SHAPES = 8  # scales whose noise is drawn
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a release depends on, checked when made.
+    """What a release depends on, checked when made; the names are those of the command's options.
 
-    The names are those of the command's options; `path` is its FILE, whose format the sample has too. A tuple
-    of scales is in the units of the column. With a seed, the sample is not private; without one, the search
-    starts from seed 0, as its result is kept secret anyway.
+    A tuple of scales is in the units of the column. With a seed, the sample is not private; without one, the
+    search starts from seed 0, as its result is kept secret anyway.
     """
 
     path: str
@@ -65,20 +61,15 @@ class Parameters:
         _checks.choice("search", self.search, SEARCHES)
         _checks.integer("restarts", self.restarts, 1)
         if self.rows is not None:
-            _checks.integer("rows", self.rows, 1, MAX_ROWS)
+            _checks.integer("rows", self.rows, 1, released.MAX_ROWS)
         if self.seed is not None:
             _checks.integer("seed", self.seed, 0)
 
 
 def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
     """Read the column and bin it, so that whatever is wrong with either shows before any work."""
-    column = read_column(
-        parameters.path,
-        parameters.column,
-        sep=parameters.sep,
-        decimal=parameters.decimal,
-        drop_missing=parameters.drop_missing,
-    )
+    how = {name: getattr(parameters, name) for name in ("sep", "decimal", "drop_missing")}
+    column = read_column(parameters.path, parameters.column, **how)
     histogram = Histogram.from_values(column.values, parameters.bins, bounds=parameters.bounds)
     epsilon = parameters.epsilon or parameters.total_epsilon or math.nan
     NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
@@ -112,11 +103,7 @@ def solve(
     executor: Executor | None = None,
     progress: bool | str = False,
 ) -> Profile:
-    """Search from several seeds and return the best profile: most records satisfied, then the least KL.
-
-    There are `restarts` searches, with seeds from `seed` on, on the executor. The game is that of
-    :class:`equinoise.nvo.NoiseGame`.
-    """
+    """Search from `restarts` seeds and return the best profile: most records satisfied, then the least KL."""
     how = SEARCHES[_checks.choice("search", search, SEARCHES)]
     game = NoiseGame(histogram, epsilon, scales)
     n = _checks.integer("restarts", restarts, 1)
@@ -130,10 +117,7 @@ def solve(
 
 
 def baselines(histogram: Histogram, epsilon: float) -> dict[str, Profile]:
-    """Return the three Laplace mechanisms that a profile is compared with, by their names in files.
-
-    See :meth:`equinoise.nvo.NoiseGame.laplace`: "amplified" is calibrated for any data, "smallest" for these.
-    """
+    """Return the Laplace mechanisms of :meth:`equinoise.nvo.NoiseGame.laplace`, by their names in files."""
     game = NoiseGame(histogram, epsilon)
     return {f"Laplace, {rule}": game.laplace(rule) for rule in RULES}
 
@@ -160,14 +144,10 @@ class Release:
         """Return the table: one row per mechanism, NVO first, which alone has ``lower_bound`` and ``gap``."""
         table = []
         for name, profile in {"NVO": self.profile, **self.others}.items():
-            row = {
-                "mechanism": name,
-                "satisfied": profile.n_satisfied,
-                "realised_epsilon": profile.realised_epsilon,
-                "realised_epsilon_addition": profile.realised_epsilon_addition,
-                "lower_bound": self.lower_bound if name == "NVO" else None,
-                "gap": profile.kl - self.lower_bound if name == "NVO" and profile.certified else None,
-            }
+            row: dict[str, Any] = {"mechanism": name, "satisfied": profile.n_satisfied}
+            row |= {key: getattr(profile, key) for key in ("realised_epsilon", "realised_epsilon_addition")}
+            row["lower_bound"] = self.lower_bound if name == "NVO" else None
+            row["gap"] = profile.kl - self.lower_bound if name == "NVO" and profile.certified else None
             table.append(row | {measure: getattr(profile, measure) for measure in _MEASURES})
         return table
 
@@ -186,23 +166,16 @@ class Release:
 
     def document(self) -> dict[str, Any]:
         """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
-        return common.document(
-            "nvo",
-            self.parameters,
-            self.seconds,
-            seed=self.profile.seed or 0,
-            released=self.sample is not None,
-            table=self.rows(),
-            failing=self.failing(),
-            certificate=self.certificate,
-        )
+        parts: Any = {"released": self.sample is not None, "table": self.rows(), "failing": self.failing()}
+        parts["certificate"] = self.certificate
+        seed = self.profile.seed or 0
+        return common.document("nvo", self.parameters, self.seconds, seed=seed, **parts)
 
     def files(self) -> dict[str, bytes]:
         """Return the files of the release as bytes, by their paths in its folder.
 
         What lies in ``private/`` shows the data or which record has which scale. The other files follow from
-        the sample and from what the certificate says: ``distribution.png`` there is of the sample, and
-        ``noise.png`` of all the available noise scales.
+        the sample and from what the certificate says.
         """
         import pandas as pd
 
@@ -226,20 +199,13 @@ class Release:
 
     @cached_property
     def exhibit(self) -> Exhibit:
-        """What the steward sees: one row per record in the order of the file, and what is released.
-
-        The columns of the table are row, value, bin, midpoint and scale, the last two in units of the data.
-        """
+        """What the steward sees: one row per record in the order of the file, and what is released."""
         import pandas as pd
 
         histogram = self.profile.game.histogram
-        scales = {
-            "row": self.column.row_of,
-            "value": self.column.values,
-            "bin": histogram.bin_of,
-            "midpoint": histogram.to_units(histogram.bin_of),
-            "scale": self.profile.scale_of * source.length(histogram),
-        }
+        scales = {"row": self.column.row_of, "value": self.column.values, "bin": histogram.bin_of}
+        scales["midpoint"] = histogram.to_units(histogram.bin_of)  # in units of the data, as the scale
+        scales["scale"] = self.profile.scale_of * source.length(histogram)
         profiles, unit = {"NVO": self.profile, **self.others}, self.column.name
         said = ", ".join(f"{name} {profile.kl:.4f}" for name, profile in profiles.items())
         released = common.titled(
@@ -293,35 +259,29 @@ def release(
 ) -> Release:
     """Solve the game, compare, certify, and draw the sample where every record is satisfied.
 
-    Column and histogram are as :func:`prepare` returns them. `progress` shows a bar for each search, and
-    `working` makes a context, for a spinner, of the name of what is done between searches.
+    `progress` shows a bar for each search, and `working` makes a context, for a spinner, of the name of what
+    is done between searches.
     """
     begun = time.perf_counter()
     rows = histogram.n if parameters.rows is None else parameters.rows
+    how: dict[str, Any] = {"search": parameters.search, "restarts": parameters.restarts}
+    how |= {"scales": _normalised(parameters.scales, histogram), "seed": parameters.seed or 0}
 
     def found(epsilon: float) -> Profile:
-        return solve(
-            histogram,
-            epsilon,
-            scales=_normalised(parameters.scales, histogram),
-            search=parameters.search,
-            restarts=parameters.restarts,
-            seed=parameters.seed or 0,
-            executor=executor,
-            progress=progress and f"{parameters.search}, epsilon {epsilon:.4g}",
-        )
+        bar = progress and f"{parameters.search}, epsilon {epsilon:.4g}"
+        return solve(histogram, epsilon, **how, executor=executor, progress=bar)
 
     within = True
     if parameters.epsilon is not None:
         profile = found(parameters.epsilon)
     else:
-        budget = epsilon_for_total(found, parameters.total_epsilon or math.nan, rows)
+        budget = composition.epsilon_for_total(found, parameters.total_epsilon or math.nan, rows)
         profile, within = budget.profile, budget.composition is not None
     with working("bounding what any profile can reach"):
         lower_bound = profile.game.lower_bound()
         others = baselines(histogram, profile.game.epsilon)
     with working(f"composing {rows:,} rows"):
-        facts = certificate(profile, rows, parameters.seed)
+        facts = released.certificate(profile, rows, parameters.seed)
     sample = profile.sample(rows, parameters.seed) if profile.certified and within else None
     seconds = time.perf_counter() - begun
     return Release(parameters, column, profile, others, lower_bound, facts, sample, seconds)

@@ -12,7 +12,6 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, DataFrame, Floats, Iterator, Mapping, NamedTuple
 from equinoise.experiments.nvo import source as drawing
-from equinoise.experiments.nvo.source import Source
 from equinoise.experiments.steps import Experiment, Progress, Settings, spread
 from equinoise.nvo import Histogram, NoiseGame, Profile
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
@@ -157,7 +156,7 @@ def compute(
 
 def column(
     experiment: Experiment,
-    size: tuple[Source, tuple[float, ...]],
+    size: tuple[drawing.Source, tuple[float, ...]],
     settings: Settings,
     executor: Executor | None,
     progress: Progress,
@@ -166,12 +165,10 @@ def column(
     source, epsilons = size
     histogram = Histogram.from_values(source.load())
     mechanisms = tuple(MECHANISMS) if settings.full else QUICK
-    compute(
-        _TINY, (_SHOWN,), mechanisms=mechanisms
-    )  # compiles: the times of the tables are those of the work
-    tables = compute(
-        histogram, epsilons, mechanisms=mechanisms, seed=settings.seed, executor=executor, progress=progress
-    )
+    # the first compiles: the times of the tables are those of the work
+    compute(_TINY, (_SHOWN,), mechanisms=mechanisms)
+    how: Any = {"mechanisms": mechanisms, "seed": settings.seed, "executor": executor, "progress": progress}
+    tables = compute(histogram, epsilons, **how)
     printed, what = published(source.published), source.what
     return experiment.exhibit(
         question="How accurate is a release where each record gets the least noise it needs?",

@@ -3,7 +3,6 @@
 from equinoise.experiments.nvo import source
 from equinoise.experiments.nvo.column import EPSILONS, column
 from equinoise.experiments.nvo.regression import SCORES, Pair, Size, pair
-from equinoise.experiments.nvo.source import start
 from equinoise.experiments.steps import Experiment, Settings, Step
 
 _START = "Does best response always end where every record is satisfied?"
@@ -39,7 +38,7 @@ def steps(settings: Settings) -> list[Step]:
     small, large = Size(every, 31, (1.0, 8.0), 2), Size(1, 41, (1.0, 2.0, 4.0, 8.0), 10)
     rows = (
         *columns,
-        Experiment("nvo-start", "nvo", _START, start, first, first, (1.0, 1.0)),
+        Experiment("nvo-start", "nvo", _START, source.start, first, first, (1.0, 1.0)),
         Experiment("nvo-regression", "nvo", _PAIR, pair, (pairs, small), (pairs, large), (5.0, 60.0)),
     )
     return [row.step(settings) for row in rows]

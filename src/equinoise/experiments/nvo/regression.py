@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import importlib.util
 import math
 import warnings
@@ -17,7 +16,7 @@ from equinoise._typing import Any, ArrayLike, Callable, DataFrame, Flags, Floats
 from equinoise.experiments.nvo.source import built_in, given
 from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.nvo.pairs import PairGame, PairHistogram
-from equinoise.nvo.release.draw import draw_bins
+from equinoise.nvo.release.rows import draw_bins
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
 from equinoise.report.figures import Curve, column, curves
 
@@ -169,14 +168,8 @@ class _Task:
         """
         centre, width = x.mean(), x.std() or 1.0
         middle, height = y.mean(), y.std() or 1.0
-        network = _network()(
-            hidden_layer_sizes=_HIDDEN,
-            activation="relu",
-            solver="lbfgs",
-            alpha=1e-3,
-            max_iter=500,
-            random_state=replicate,
-        )
+        how = {"activation": "relu", "solver": "lbfgs", "alpha": 1e-3, "max_iter": 500}
+        network = _network()(hidden_layer_sizes=_HIDDEN, random_state=replicate, **how)
         network.fit(((x - centre) / width)[:, None], (y - middle) / height)
         inputs, truth = self.data
         predicted = middle + height * network.predict(((inputs - centre) / width)[:, None])

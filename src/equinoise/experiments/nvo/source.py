@@ -1,6 +1,5 @@
 """The columns on which the NVO paper's experiments run: those of a package, or one of the user's file."""
 
-import importlib
 import importlib.util
 import math
 from concurrent.futures import Executor
@@ -12,7 +11,7 @@ from equinoise._typing import Any, Axes, Callable, Floats, Mapping
 from equinoise.experiments.steps import Experiment, Progress, Settings, spread
 from equinoise.nvo import Histogram, NoiseGame, Profile
 from equinoise.nvo.columns import read_column
-from equinoise.nvo.scales import sufficient_scale
+from equinoise.nvo.noise import sufficient_scale
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Claim, Exhibit, Table, comparison
 

@@ -68,6 +68,8 @@ class Record:
             self.leaf_reach[number] += weight
             return
         self._leaf[above, payoff] = len(self.leaf_action)
+        if not isinstance(payoff, numbers.Real):
+            raise TypeError(f"game must have numbers as payoffs, got {payoff!r:.80} for player {self.player}")
         if not -math.inf < payoff < math.inf:
             raise ValueError(f"game must have finite payoffs, got {payoff} for player {self.player}")
         self.leaf_action.append(above)

@@ -8,12 +8,9 @@ from equinoise._lazy import attach
 
 if TYPE_CHECKING:
     from equinoise.nvo.release.composition import Budget, Composition, compose, epsilon_for_total
-    from equinoise.nvo.release.draw import draw_bins, sample
+    from equinoise.nvo.release.rows import draw_bins, sample
 
 __all__ = ["Budget", "Composition", "compose", "draw_bins", "epsilon_for_total", "sample"]
 
-_HOMES = {
-    "composition": ("Budget", "Composition", "compose", "epsilon_for_total"),
-    "draw": ("draw_bins", "sample"),
-}
-__getattr__, __dir__ = attach(__name__, _HOMES)
+_COMPOSED = ("Budget", "Composition", "compose", "epsilon_for_total")
+__getattr__, __dir__ = attach(__name__, {"composition": _COMPOSED, "rows": ("draw_bins", "sample")})

@@ -16,8 +16,8 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Callable, Floats, Ints
-from equinoise.nvo.evaluation import Evaluation
 from equinoise.nvo.noise import Noise
+from equinoise.nvo.profile import Evaluation
 
 if TYPE_CHECKING:
     from equinoise.nvo.profile import Profile
@@ -32,18 +32,18 @@ _MOST_DRAWS = 2 * 10**7  # beyond, sums of losses take too many places: Rényi d
 _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
+_CLOSE = 1.01  # a ratio of what is too large a row's epsilon to what is not at which its search ends
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
 
 
 @dataclass(frozen=True)
 class Composition:
-    """Privacy of all draws together, for the record that they tell most about.
+    """Privacy of all draws together, for the record that they tell most about; see :func:`compose`.
 
     Attributes
     ----------
-    draws : int
-    delta : float
-        Probability left out of the promise.
+    draws, delta : int, float
+        Rows, and the probability left out of the promise.
     removal, addition : float
         Epsilon at delta, for the removal of a record and for the addition of one more like one that is there.
     median : float or None
@@ -51,10 +51,6 @@ class Composition:
         are too many types of records to look at all.
     method : {"privacy loss distribution", "Rényi divergence"}
         How the worst was found. Both are upper bounds; the first is nearly exact.
-
-    Examples
-    --------
-    See :func:`compose`.
     """
 
     draws: int
@@ -75,26 +71,15 @@ def compose(
 ) -> Composition:
     """Bound epsilon of several independent draws of a profile.
 
-    Bounds become better at a price: first from the largest loss of a draw alone, then by Rényi divergences,
-    then by the loss distribution. Always the type with the largest bound takes the next step, and when it
-    has no further step, no other can be worse.
+    Bounds become better at a price: from the largest loss of a draw alone, by Rényi divergences, by the loss
+    distribution. The type with the largest bound takes the next step, until it has none: no other is worse.
 
     Parameters
     ----------
-    noise : Noise
-        Of any family.
-    counts : int64[K, V]
-        The profile.
-    evaluation : Evaluation
-        Of this profile.
-    draws : int
-        m, at least 1.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    Composition
+    noise, counts, evaluation : Noise, int64[K, V], Evaluation
+        Noise of any family, a profile, and its evaluation.
+    draws, delta : int, float
+        m, at least 1; in (0, 1).
 
     Notes
     -----
@@ -103,8 +88,8 @@ def compose(
 
     References
     ----------
-    .. [1] Koskela, Jälkö, Honkela (2020), *Computing Tight Differential Privacy Guarantees Using FFT*,
-       AISTATS.
+    .. [1] Koskela, Jälkö, Honkela (2020), *Computing Tight Differential Privacy Guarantees Using
+       FFT*, AISTATS.
     .. [2] Doroshenko, Ghazi, Kamath, Kumar, Manurangsi (2022), *Connect the Dots: Tighter Discrete
        Approximations of Privacy Loss Distributions*, PoPETs, for the grid.
     .. [3] Bun, Steinke (2016), *Concentrated Differential Privacy: Simplifications, Extensions, and Lower
@@ -130,24 +115,17 @@ def compose(
         mass = noise.rows(np.array([k]))[0, v]
         return _losses(mass, evaluation.pmf, n, sign, float(epsilons[sign][k, v]))
 
-    def largest(k: int, v: int, sign: int) -> float:
-        return _by_largest(float(epsilons[sign][k, v]), m, share)
-
-    def renyi(*kind: int) -> float:
-        return _by_renyi(*losses(*kind), m, share)
-
-    def distribution(*kind: int) -> float:
-        return _by_distribution(*losses(*kind), m, share, accountant)
-
+    steps: list[Callable[..., float]] = [
+        lambda k, v, sign: _by_largest(float(epsilons[sign][k, v]), m, share),
+        lambda *kind: _by_renyi(*losses(*kind), m, share),
+        lambda *kind: _by_distribution(*losses(*kind), m, share, accountant),
+    ][: 2 if accountant is None else 3]
     kinds = [(int(k), int(v)) for k, v in np.argwhere(counts)]
-    steps: list[Callable[..., float]] = (
-        [largest, renyi] if accountant is None else [largest, renyi, distribution]
-    )
     removal, addition = (_worst([(k, v, sign) for k, v in kinds], steps) for sign in epsilons)
     exact = accountant is not None and max(removal, addition) <= _FUTILE
     median = None
     if len(kinds) * len(evaluation.pmf) <= _MOST_MASSES:
-        bounds = np.array([min(largest(k, v, -1), renyi(k, v, -1)) for k, v in kinds])
+        bounds = np.array([min(step(k, v, -1) for step in steps[:2]) for k, v in kinds])
         order = np.argsort(bounds)
         so_far = np.cumsum(counts[counts > 0][order])
         median = float(bounds[order[int(np.searchsorted(2 * so_far, n))]])
@@ -242,31 +220,13 @@ def _on_grid(loss: Floats, p: Floats, step: float) -> dict[int, float]:
     return {first + int(i): float(masses[i]) for i in np.flatnonzero(masses)}
 
 
-# From a total for all rows to the epsilon of one: the largest whose composition stays within the total.
-
-
-_CLOSE = 1.01  # a ratio of what is too much to what is not at which the search ends
-
-
 @dataclass(frozen=True, eq=False)
 class Budget:
     """What :func:`epsilon_for_total` found.
 
-    Attributes
-    ----------
-    total : float
-        What was asked for.
-    profile : Profile
-        The certified profile with the largest epsilon of a row that stays within it; where there is none, the
-        last one tried.
-    composition : Composition or None
-        Of this profile's rows; None where none was found.
-    tried : tuple of (float, bool, float)
-        Each epsilon of a row that was tried, whether its profile was certified, and its composed epsilon.
-
-    Examples
-    --------
-    See :func:`epsilon_for_total`.
+    `total` was asked for. The profile is the certified one with the largest epsilon of a row that is within
+    it, with its composition; where there is none, the last one tried, and None. `tried` holds each epsilon of
+    a row that was tried, whether its profile was certified, and its composed epsilon.
     """
 
     total: float
@@ -284,23 +244,16 @@ def epsilon_for_total(
     ----------
     solve : callable
         From the epsilon of a row to a profile of that game.
-    total : float
-        Epsilon that all rows together may reach at `delta`, positive and finite.
+    total, delta : float
+        Epsilon that all rows together may reach at delta: positive and finite; in (0, 1).
     rows : int
         Rows that are drawn, m.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    Budget
 
     Notes
     -----
-    By bisection of ln(epsilon) from total/m, which always stays within the total, to the total. What
-    counts is the composition of the profile that was found, so the result is within the total even where the
-    composed epsilon does not grow steadily. A profile that is not certified means an epsilon that is too
-    small.
+    By bisection of ln(epsilon) from total/m, which always stays within the total, to the total. What counts
+    is the composition of the profile that was found, so the result is within the total even where the
+    composed epsilon does not grow steadily. A profile that is not certified means too small an epsilon.
 
     Examples
     --------
@@ -313,21 +266,17 @@ def epsilon_for_total(
     wanted = _checks.epsilon(total, "total", allow_infinite=False)
     m = _checks.integer("rows", rows, 1)
     low, high, attempt = wanted / m, wanted, wanted if m == 1 else math.sqrt(wanted * (wanted / m))
-    best: tuple[Profile, Composition] | None = None
+    best: tuple[Profile, Composition | None] | None = None
     tried = []
     while True:
         profile = solve(attempt)
         found = compose(profile.game.noise, profile.counts, profile.evaluation, m, delta)
         tried.append((attempt, profile.certified, found.epsilon))
-        if profile.certified and found.epsilon <= wanted:
-            best = profile, found
         if profile.certified and found.epsilon > wanted:
             high = attempt
         else:
-            low = attempt
+            low, best = attempt, (profile, found) if profile.certified else best
         if high <= low * _CLOSE:
-            break
+            kept, composed = best or (profile, None)
+            return Budget(wanted, kept, composed, tuple(tried))
         attempt = math.sqrt(low * high)
-    if best is None:
-        return Budget(wanted, profile, None, tuple(tried))
-    return Budget(wanted, *best, tuple(tried))

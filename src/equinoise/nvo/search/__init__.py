@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from equinoise._lazy import attach
 
 if TYPE_CHECKING:
+    from equinoise.nvo.search.arrays import anneal, exhaustive, genetic
     from equinoise.nvo.search.dynamics import Found
-    from equinoise.nvo.search.enumeration import exhaustive, genetic
-    from equinoise.nvo.search.local import anneal
 
 __all__ = ["Found", "anneal", "exhaustive", "genetic"]
 
-_HOMES = {"enumeration": ("exhaustive", "genetic"), "local": ("anneal",), "dynamics": ("Found",)}
+_HOMES = {"arrays": ("anneal", "exhaustive", "genetic"), "dynamics": ("Found",)}
 __getattr__, __dir__ = attach(__name__, _HOMES)

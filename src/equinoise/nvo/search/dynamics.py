@@ -9,17 +9,13 @@ import numpy as np
 
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
-from equinoise._typing import Any, ArrayLike, Flags, Floats, Ints, Iterator, NamedTuple, Words
+from equinoise._typing import Any, ArrayLike, Callable, Flags, Floats, Ints, Iterator, NamedTuple, Words
+from equinoise.nvo.kernels import Game, evaluate
 from equinoise.nvo.search.kernels import response, response_state as _state
-
-# A game given as arrays: what it must be, which ratios its epsilon allows, and what a search returns.
 
 
 class Limits(NamedTuple):
-    """A record is private iff ``low <= M[x] / S[x] <= high`` at every x; odds is (1 - high) / high.
-
-    S is the mass of all, the record's own M among it. low = 0 says that the first inequality is void.
-    """
+    """A record is private iff ``low <= M[x] / S[x] <= high`` everywhere; odds are (1 - high) / high."""
 
     low: float
     high: float
@@ -27,7 +23,7 @@ class Limits(NamedTuple):
 
 
 def ratio_limits(n: int, epsilon: float) -> Limits:
-    """Return the limits of the ratios M/S for n records, at least 2, and a positive and finite epsilon.
+    """Return the limits of the ratios M/S, S with the record's own M, for n records, at least 2.
 
     Without the record x has probability ``(S - M)/(n - 1)`` instead of ``S/n``. That changes by a factor of
     at most e^eps either way iff ``1 - (1 - 1/n) e^eps <= M/S <= 1 - (1 - 1/n) e^-eps``; written here so that
@@ -48,8 +44,7 @@ def ratio_limits(n: int, epsilon: float) -> Limits:
 def checked_game(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> tuple[Floats, Ints, float]:
     """Return masses float64[R, V, K] of the R bins with records, bin_counts int64[K] and epsilon.
 
-    The noise matrix may be given whole, float64[K, V, K], or of these bins only. Refused are also fewer than
-    two records, and noise that never leaves an occupied bin where it is.
+    The noise matrix may be given whole, float64[K, V, K], or of these bins only.
     """
     counts: Ints = _checks.array("bin_counts", bin_counts, np.int64, (None,), low=0)
     n_bins = len(counts)
@@ -58,10 +53,8 @@ def checked_game(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> tu
     occupied = np.flatnonzero(counts)
     masses: Floats = _checks.array("kernel", kernel, np.float64, (None, None, n_bins), low=0.0)
     if len(masses) not in (n_bins, len(occupied)):
-        raise ValueError(
-            f"kernel must have shape ({n_bins}, any, {n_bins}), or ({len(occupied)}, any, {n_bins}) of the "
-            f"bins with records, got {masses.shape}"
-        )
+        some = f"({len(occupied)}, any, {n_bins}) of the bins with records"
+        raise ValueError(f"kernel must have shape ({n_bins}, any, {n_bins}), or {some}, got {masses.shape}")
     if masses.shape[1] < 1:
         raise ValueError(f"kernel must have at least one scale, got shape {masses.shape}")
     n = sum(counts.tolist())
@@ -93,16 +86,8 @@ def checked_counts(
 class Found:
     """A profile that a search ended with.
 
-    Attributes
-    ----------
-    counts : int64[K, V]
-        Records of bin k that use scale v.
-    n_satisfied : int
-        Records whose own epsilon is at most the game's.
-    certified : bool
-        Whether these are all of them.
-    kl : float
-        KL(q || S/n) in nats.
+    counts int64[K, V] are the records of bin k that use scale v; n_satisfied those whose own epsilon is at
+    most the game's, certified says whether these are all; kl is KL(q || S/n) in nats.
 
     Examples
     --------
@@ -119,8 +104,6 @@ class Table:
     """A game's occupied bins as the compiled functions take them, and scratch."""
 
     def __init__(self, kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> None:
-        from equinoise.nvo.kernels.evaluation import Game
-
         masses, counts, epsilon = checked_game(kernel, bin_counts, epsilon)
         self.bin_counts, self.shape = counts, (len(counts), masses.shape[1])
         self.occupied = np.flatnonzero(counts)
@@ -138,8 +121,6 @@ class Table:
 
     def evaluate(self, counts: Ints) -> tuple[int, float]:
         """Return satisfied records and divergence of counts int64[T]."""
-        from equinoise.nvo.kernels.evaluation import evaluate
-
         satisfied, kl = evaluate(self.game, counts, self.work)
         return int(satisfied), max(float(kl), 0.0)
 
@@ -159,38 +140,29 @@ class Table:
 
     def state(self, counts: Ints) -> Any:
         """Return a search's state at a profile."""
-        from equinoise.nvo.search.kernels.transfers import State, refresh
+        from equinoise.nvo.search.kernels import moves
 
         n_types, n_bins = self.game.masses.shape
         used, place, numbers = (np.zeros(size, dtype=np.int64) for size in (n_types, n_types, 2))
         mass, peak, trial = np.zeros((3, n_bins))
         top, who = np.zeros((3, n_bins)), np.zeros((3, n_bins), dtype=np.int64)
-        state = State(counts.copy(), used, place, numbers, mass, peak, trial, top, who, np.zeros((3, n_bins)))
-        refresh(self.game, state)
+        state = moves.State(
+            counts.copy(), used, place, numbers, mass, peak, trial, top, who, np.zeros((3, n_bins))
+        )
+        moves.refresh(self.game, state)
         return state
 
 
-STARTS = ("largest", "random")
-
 _GROUPS = 2**15  # turns of a round, about: up to so many records all take turns alone
 _WORK = 2**21  # numbers looked at between two looks at the clock: some milliseconds
-
-
-class _Task(NamedTuple):
-    """What a block of restarts needs, picklable."""
-
-    game: _state.Game
-    bin_counts: Ints
-    start: Ints | None  # int64[K, V], or drawn at random
-    key: Words
-    max_rounds: int
 
 
 def checked_start(start: str | ArrayLike, bin_counts: Ints, scales: Floats) -> Ints | None:
     """Return the profile int64[K, V] that a start stands for; None: a run draws it."""
     if not isinstance(start, str):
         return checked_counts("start", start, bin_counts, len(scales))
-    return None if _checks.choice("start", start, STARTS) == "random" else all_largest(bin_counts, scales)
+    drawn = _checks.choice("start", start, ("largest", "random")) == "random"
+    return None if drawn else all_largest(bin_counts, scales)
 
 
 def all_largest(bin_counts: Ints, scales: Floats) -> Ints:
@@ -215,13 +187,13 @@ def run(
 ) -> Iterator[tuple[Ints, int, bool]]:
     """Run the dynamics from a profile int64[K, V], or from random ones, over records int64[K].
 
-    decay float64[V, K] and total float64[K, V] are those of :class:`equinoise.nvo.noise.LaplaceNoise`, the
-    rest as for :meth:`equinoise.nvo.NoiseGame.best_response`. Yield of every restart the counts int64[K, V],
-    the rounds, and whether nobody wanted another option. Restart r is the same for any number of them.
+    decay and total are those of :class:`equinoise.nvo.noise.LaplaceNoise`, the rest as for
+    :meth:`equinoise.nvo.NoiseGame.best_response`. Yield of every restart the counts int64[K, V], the rounds,
+    and whether nobody wanted another option. Restart r is the same for any number of them.
     """
     game = make_game(decay, total, bin_counts, epsilon)
-    task = _Task(game, bin_counts, start, stream_key(seed), max_rounds)
-    run_block = functools.partial(_run_block, task)
+    run_one = functools.partial(_run_one, game, bin_counts, start, stream_key(seed), max_rounds)
+    run_block = functools.partial(_run_block, run_one)
     found = replicates.run(run_block, restarts, executor=executor, progress=progress)
     for counts, rounds, converged in zip(*found, strict=True):
         yield counts, int(rounds), bool(converged)
@@ -243,31 +215,29 @@ def by_bin(game: _state.Game, state: _state.State) -> Ints:
     return counts[:, : game.of.n_scales]
 
 
-def _run_block(task: _Task, first: int, last: int) -> tuple[Ints, Ints, Flags]:
-    found = [_run_one(task, r) for r in range(first, last)]
-    counts, rounds, converged = zip(*found, strict=True)
+def _run_block(run_one: Callable[[int], Any], first: int, last: int) -> tuple[Ints, Ints, Flags]:
+    counts, rounds, converged = zip(*map(run_one, range(first, last)), strict=True)
     return np.array(counts), np.array(rounds), np.array(converged)
 
 
-def _run_one(task: _Task, replicate: int) -> tuple[Ints, int, bool]:
-    game, key, of = task.game, task.key, task.game.of
-    state = make_state(game, task.bin_counts)
+def _run_one(
+    game: _state.Game, bin_counts: Ints, start: Ints | None, key: Words, max_rounds: int, replicate: int
+) -> tuple[Ints, int, bool]:
+    of, state = game.of, make_state(game, bin_counts)
     counts = by_bin(game, state)
-    if task.start is not None:
-        counts[:] = task.start
+    if start is not None:
+        counts[:] = start
     else:
-        response.draw_types(key, replicate, of.width, of.n_scales, task.bin_counts, state.types[_state.COUNT])
+        response.draw_types(key, replicate, of.width, of.n_scales, bin_counts, state.types[_state.COUNT])
     response.begin(game, state)
     unit = max(1, game.of.n // _GROUPS)
-    turns, sizes = _groups(state.types[_state.COUNT], unit)
-    response.shuffle(key, replicate, 0, turns, sizes)
-    for played in range(task.max_rounds):
-        if unit > 1 and played > 0:
+    for played in range(max_rounds):
+        if unit > 1 or played == 0:
             turns, sizes = _groups(state.types[_state.COUNT], unit)
             response.shuffle(key, replicate, played, turns, sizes)
         if _play_round(game, state, turns, sizes):
             return counts.copy(), played + 1, True
-    return counts.copy(), task.max_rounds, False
+    return counts.copy(), max_rounds, False
 
 
 def _groups(count: Ints, unit: int) -> tuple[Ints, Ints]:
@@ -294,13 +264,11 @@ def make_game(decay: Floats, total: Floats, bin_counts: Ints, epsilon: float) ->
     """Return what the compiled functions need of a game: noise, histogram and limits."""
     n_scales, n_bins = decay.shape
     n = int(bin_counts.sum())
-    width, padded = _whole(n_scales, _state.LANES), _whole(n_bins, _state.PIECE)
+    width, padded = -(-n_scales // _state.LANES) * _state.LANES, -(-n_bins // _state.PIECE) * _state.PIECE
     both = np.concatenate([decay[:, :0:-1], decay], axis=1)
     along = np.append(both, np.zeros(_state.PIECE))
-    across = np.zeros((both.shape[1], width))
-    across[:, :n_scales] = both.T
-    weight = np.zeros((n_bins, width))
-    weight[:, :n_scales] = 1.0 / total
+    across, weight = np.zeros((both.shape[1], width)), np.zeros((n_bins, width))
+    across[:, :n_scales], weight[:, :n_scales] = both.T, 1.0 / total
     of = np.array([(n_bins, n_scales, width, padded, n, *_limits(n, epsilon))], dtype=_state.OF)
     occupied = np.flatnonzero(bin_counts)
     return _state.Game(along, across.reshape(-1), weight.reshape(-1), occupied, of.view(np.recarray)[0])
@@ -327,7 +295,3 @@ def make_state(game: _state.Game, bin_counts: Ints) -> _state.State:
     now.worst = math.inf
     length, tight = np.zeros(7, dtype=np.int64), np.full((2, _state.N_TIGHT), -1)
     return _state.State(bins, types, length, np.zeros((2, n_types)), tight, np.zeros(game.of.width), now)
-
-
-def _whole(n: int, piece: int) -> int:
-    return -(-n // piece) * piece

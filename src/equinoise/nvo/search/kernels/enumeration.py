@@ -12,7 +12,7 @@ from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._random import EVOLUTION, integer, next_word, philox, uniform
 from equinoise._typing import Any, Floats, Ints, Words
-from equinoise.nvo.kernels.evaluation import Game, evaluate
+from equinoise.nvo.kernels import Game, evaluate
 
 Options = NDArray[np.int16]
 

@@ -4,13 +4,20 @@ A record's type is t = k W + v: its bin k and its scale v, W the number of scale
 eight. Records of a type are alike. The state is how many there are of each type and what they release,
 S[x] = sum of counts M; a move changes S by a few records' mass. S is added up anew before its rounding could
 matter.
+
+Who is satisfied: the limits on M/S are looked at only where they could be broken. A type with at least
+1/tau_high records is satisfied whatever the others do, because S >= count M; only types with fewer, the
+*rare* ones, are ever tested. How far a rare type is from its limit, min over x of tau_high S[x]/M[t, x], is
+known within bounds: a move multiplies S by factors within an interval, and so this ratio, which is computed
+anew only where the bounds leave open whether it is at least one. An option that breaks a limit mostly breaks
+one that was broken lately: the last few, each at the bin where it is broken most, are tried first. A ratio
+too close to one is decided by the mass of the others, added up from the counts.
 """
 
 import math
 
 import numpy as np
 
-from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 
@@ -18,8 +25,6 @@ LANES = 8  # scales side by side in a row of `across`
 PIECE = 16  # bins are padded to a multiple
 N_TIGHT = 8  # limits that are remembered
 SHRUNK = 64.0  # S is added up anew where it has fallen to this part of what it was
-
-_SMALL = 1.0 / 64.0  # ln(1 + d) by its series below
 
 # rows of State.bins
 RELEASED, INVERSE, PEAK, SHARE, SLOPE, CHANGE, RELATIVE = range(7)
@@ -31,11 +36,9 @@ OF = np.dtype(
     [(name, np.int64) for name in ("n_bins", "n_scales", "width", "padded", "n")]
     + [(name, np.float64) for name in ("tau_high", "tau_low", "odds_high", "odds_low", "crowd", "least_gain")]
 )
+_COUNTED = ("version", "unsatisfied", "moves", "streak", "empty", "added", "next_tight")
 NOW = np.dtype(
-    [
-        (name, np.int64)
-        for name in ("version", "unsatisfied", "moves", "streak", "empty", "added", "next_tight")
-    ]
+    [(name, np.int64) for name in _COUNTED]
     + [(name, np.float64) for name in ("down", "up", "worst", "best", "low", "high")]
 )
 
@@ -43,19 +46,11 @@ NOW = np.dtype(
 class Game(NamedTuple):
     """What does not change: K bins, V scales, W lanes.
 
-    Attributes
-    ----------
-    along : float64[V (2K - 1) + PIECE]
-        exp(-|d|/(K b_v)) for the distances d = 1-K..K-1, scale by scale.
-    across : float64[(2K - 1) W]
-        The same, distance by distance.
-    weight : float64[K W]
-        What they are multiplied with to be masses, M[t, x] = weight[t] exp(-|x_k - x|/b_v).
-    occupied : int64[any]
-        Bins with records, ascending.
-    of : record of OF
-        K, V, W, K rounded up to whole pieces, n; limits of M/S (tau_low is 0 where there is none); the same
-        of M/(S - M); records that make a type not rare; what a move must gain.
+    along float64[V (2K - 1) + PIECE]: exp(-|d|/(K b_v)) for the distances 1-K..K-1, scale by scale; across
+    float64[(2K - 1) W]: the same, distance by distance; weight float64[K W]: what they are multiplied with to
+    be masses, M[t, x] = weight[t] exp(-|x_k - x|/b_v); occupied int64[any]: bins with records, ascending;
+    of, a record of OF: K, V, W, K rounded up to whole pieces, n; limits of M/S (tau_low is 0 where there is
+    none); the same of M/(S - M); records that make a type not rare; what a move must gain.
     """
 
     along: Floats
@@ -68,28 +63,17 @@ class Game(NamedTuple):
 class State(NamedTuple):
     """What moves.
 
-    Attributes
-    ----------
-    bins : float64[7, padded K]
-        S; 1/S, or 0; the largest S since it was added up; the histogram over n ln K; this over S; how the
-        option looked at changes S; and this over S.
-    types : int64[7, K W]
-        Records; whether satisfied (of rare types); version of the state in which a record of the type wanted
-        no other option; the rare types in any order, and where a type is in that list or -1; the same for
-        the types that have records.
-    length : int64[7]
-        Of the lists, by their rows.
-    ratio : float64[2, K W]
-        The ratio of a rare type is at least ratio[0] now.down and at most ratio[1] now.up.
-    tight : int64[2, N_TIGHT]
-        Types (or -1) and bins of limits that were broken lately.
-    slopes : float64[W]
-        Of the options of the record whose turn it is.
-    now : record of NOW
-        Version, unsatisfied records, moves, records in a row that wanted no other option, bins with S = 0,
-        moves when S was added up, next entry of `tight`; down and up; least ratio[0] of a satisfied rare
-        type, largest ratio[1] of an unsatisfied one; the least and the largest factor by which the option
-        looked at multiplies a ratio.
+    bins float64[7, padded K]: S; 1/S, or 0; the largest S since it was added up; the histogram over n ln K;
+    this over S; how the option looked at changes S; and this over S. types int64[7, K W]: records; whether
+    satisfied (of rare types); version of the state in which a record of the type wanted no other option; the
+    rare types in any order, and where a type is in that list or -1; the same for the types that have records.
+    length int64[7]: of the lists, by their rows. ratio float64[2, K W]: the ratio of a rare type is at least
+    ratio[0] now.down and at most ratio[1] now.up. tight int64[2, N_TIGHT]: types (or -1) and bins of limits
+    that were broken lately. slopes float64[W]: of the options of the record whose turn it is. now, a record
+    of NOW: version, unsatisfied records, moves, records in a row that wanted no other option, bins with
+    S = 0, moves when S was added up, next entry of `tight`; down and up; least ratio[0] of a satisfied rare
+    type, largest ratio[1] of an unsatisfied one; the least and the largest factor by which the option looked
+    at multiplies a ratio.
     """
 
     bins: Floats
@@ -200,31 +184,3 @@ def consider(game: Game, state: State, old: int, new: int, m: int) -> None:
     if game.of.tau_low > 0.0:  # ratios of the lower limit go the other way
         low, high = min(low, 1.0 / high), max(high, 1.0 / low if low > 0.0 else math.inf)
     state.now.low, state.now.high = low, high
-
-
-@njit(forceinline=True)
-def _log1p(d: float) -> float:
-    """Return ln(1 + d) for |d| < 1/64: its series up to d^8."""
-    d2 = d * d
-    low = (1.0 - d * (1.0 / 2.0)) + d2 * (1.0 / 3.0 - d * (1.0 / 4.0))
-    high = (1.0 / 5.0 - d * (1.0 / 6.0)) + d2 * (1.0 / 7.0 - d * (1.0 / 8.0))
-    return d * (low + d2 * d2 * high)
-
-
-@njit
-def utility_gain(game: Game, state: State) -> float:
-    """Return the fall of KL/ln K for the option looked at: sum of share ln(1 + relative)."""
-    occupied = game.occupied
-    total = 0.0
-    large = 0
-    for x in range(occupied[0], occupied[occupied.size - 1] + 1):
-        d = state.bins[RELATIVE, x]
-        total += state.bins[SHARE, x] * _log1p(d)
-        large += abs(d) >= _SMALL
-    if large > 0:
-        total = 0.0
-        for i in range(occupied.size):
-            x = occupied[i]
-            d = state.bins[RELATIVE, x]
-            total += state.bins[SHARE, x] * (_log1p(d) if abs(d) < _SMALL else log(1.0 + d))
-    return total

@@ -1,22 +1,127 @@
-"""What a release protects and what it does not, in figures and in sentences, in the types of JSON."""
+"""Rows drawn from a profile with exact probabilities, and what they protect, in figures and in sentences."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
-import platform
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import os
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-import equinoise
 from equinoise import _checks, _results
+from equinoise._random import RELEASE, stream_key
+from equinoise._typing import Any, Callable, Floats, Ints, Words
 from equinoise.nvo.release.composition import DELTA, Composition, compose
 
 if TYPE_CHECKING:
     from equinoise.nvo.histogram import Histogram
     from equinoise.nvo.profile import Profile
+
+
+MAX_ROWS = 10**9
+_WORD = 64  # bits
+_CHUNK = 2**18  # rows whose words are drawn at a time
+
+WordSource = Callable[[int], Words]
+
+
+def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
+    """Draw rows from a profile, independently of each other.
+
+    Parameters
+    ----------
+    profile, size : Profile, int
+        Rows, at least 1, of which every one adds to what the release tells, see :func:`compose`.
+    seed : int or None
+        None, the default, takes randomness from the operating system. With a seed the same rows come out
+        again, and whoever knows or guesses the seed can undo the noise: that is not private.
+    allow_uncertified : bool
+        Draw even where some record is not satisfied, which otherwise raises ValueError.
+
+    Returns
+    -------
+    float64[size] or int64[size]
+        Midpoints of bins in the data's units, bin x with probability S[x]/n; integers where the values were
+        integers. Of pairs, one array for each column. No noise is added to a midpoint: with several scales,
+        continuous noise would give the record with the largest scale away in the tails.
+
+    References
+    ----------
+    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+       (anonymous, under review), definition 3.3, random sampling query.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+    >>> profile = NoiseGame(histogram, epsilon=1).best_response()
+    >>> sample(profile, 5).dtype
+    dtype('int64')
+    """
+    rows = _checks.integer("size", size, 1, MAX_ROWS)
+    if not _checks.flag("allow_uncertified", allow_uncertified) and not profile.certified:
+        satisfied = f"{profile.n_satisfied} of {profile.game.n} records"
+        raise ValueError(f"profile must be certified, got one that satisfies {satisfied}")
+    return profile.game.histogram.to_units(draw_bins(profile.pmf, rows, seed))
+
+
+def draw_bins(pmf: Floats, size: int, seed: int | None = None) -> Ints:
+    """Draw numbers of bins, int64[size], with probabilities pmf / sum(pmf), exactly.
+
+    pmf float64[X] is finite and not negative, not all zero; with a seed a smaller size gives the first rows.
+    A uniform float64 knows nothing below 2^-53, where the noise of a record far away may lie, and would make
+    outcomes impossible that two records should share. Here a row is a binary fraction of as many random bits
+    as are needed to tell on which side of the boundaries it falls: the first 64 nearly always do.
+
+    Examples
+    --------
+    >>> draw_bins(np.array([0.5, 0.0, 0.5]), 6, seed=1)
+    array([...])
+    """
+    words = _system_words if seed is None else _seeded_words(seed)
+    shares = [Fraction(float(p)) for p in pmf]
+    total = sum(shares)
+    bounds = [part / total for part in accumulate(shares)][:-1]  # bin x is [bounds[x - 1], bounds[x])
+    bins = np.empty(size, dtype=np.int64)
+    for start in range(0, size, _CHUNK):
+        part = bins[start : start + _CHUNK]
+        part[:] = _invert(bounds, words(len(part)), words)
+    return bins
+
+
+def _system_words(size: int) -> Words:
+    return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+
+
+def _seeded_words(seed: int) -> WordSource:
+    """Return a source of words: the block at (draw, 0, 0, RELEASE) of the seed's key."""
+    generator = np.random.Philox(counter=[0, 0, 0, int(RELEASE)], key=stream_key(seed))
+    return lambda size: np.asarray(generator.random_raw(size), dtype=np.uint64)
+
+
+def _invert(bounds: list[Fraction], drawn: Words, more: WordSource) -> Ints:
+    """Return how many boundaries are at or below each place in [0, 1), int64[n]; a word is its first bits."""
+    last = (1 << _WORD) - 1  # a boundary at 1 is never reached
+    cut = np.array([min(math.floor(bound * (last + 1)), last) for bound in bounds], dtype=np.uint64)
+    bins = np.searchsorted(cut, drawn, side="left").astype(np.int64)
+    for i in np.flatnonzero(np.searchsorted(cut, drawn, side="right") != bins):
+        bins[i] = _settle(bounds, int(drawn[i]), more)
+    return bins
+
+
+def _settle(bounds: list[Fraction], word: int, more: WordSource) -> int:
+    """Return the bin of a place whose first bits `word` are also a boundary's: draw more of them."""
+    bits = _WORD
+    while True:
+        word = (word << _WORD) | int(more(1)[0])
+        bits += _WORD
+        low = sum(bound <= Fraction(word, 2**bits) for bound in bounds)
+        high = sum(bound < Fraction(word + 1, 2**bits) for bound in bounds)
+        if low == high:
+            return low
+
 
 NOT_PRIVATE = "seeded: not private"
 SYSTEM = "operating system"
@@ -32,10 +137,8 @@ def certificate(
     Parameters
     ----------
     profile : Profile
-    rows : int, optional
-        Rows that are drawn; as many as there are records by default.
-    seed : int or None
-        Of the draw; None for the operating system's randomness.
+    rows, seed : int, optional
+        Rows that are drawn, as many as there are records by default; None is the system's randomness.
     delta : float
         At which the rows are composed.
 
@@ -60,6 +163,10 @@ def certificate(
     if seed is not None:
         seed = _checks.integer("seed", seed, 0)
     total = compose(profile.game.noise, profile.counts, profile.evaluation, drawn, delta)
+    bounds = [_bounds_of(column) for column in histogram.columns]
+    ranges = [list(column.range) for column in histogram.columns]
+    realised = {"removal": profile.realised_epsilon, "addition": profile.realised_epsilon_addition}
+    composed = ("delta", "removal", "addition", "epsilon", "median", "method")
     facts = {
         "certified": profile.certified,
         "promise": promise(profile),
@@ -70,40 +177,18 @@ def certificate(
         "scales": len(profile.game.scales),
         "epsilon": profile.game.epsilon,
         "satisfied": profile.n_satisfied,
-        "realised_epsilon": {
-            "removal": profile.realised_epsilon,
-            "addition": profile.realised_epsilon_addition,
-        },
-        "composed": {
-            "rows": total.draws,
-            "delta": total.delta,
-            "removal": total.removal,
-            "addition": total.addition,
-            "epsilon": total.epsilon,
-            "median": total.median,
-            "method": total.method,
-        },
-        "bounds": _of_columns(histogram, _bounds_of),
-        "range": _of_columns(histogram, lambda column: list(column.range)),
+        "realised_epsilon": realised,
+        "composed": {"rows": total.draws} | {name: getattr(total, name) for name in composed},
+        "bounds": bounds if len(bounds) > 1 else bounds[0],
+        "range": ranges if len(ranges) > 1 else ranges[0],
         "rows": drawn,
         "seed": SYSTEM if seed is None else seed,
         "sampling": SYSTEM if seed is None else NOT_PRIVATE,
         "method": profile.method,
-        "versions": {
-            "equinoise": equinoise.__version__,
-            "numpy": np.__version__,
-            "numba": importlib.metadata.version("numba"),
-            "python": platform.python_version(),
-        },
+        "versions": _results.versions(),
     }
     plain: dict[str, Any] = _results.plain(facts)
     return plain
-
-
-def _of_columns(histogram: Any, what: Callable[[Histogram], Any]) -> Any:
-    """Return something of the column, or of each column in a list where there are several."""
-    found = [what(column) for column in histogram.columns]
-    return found[0] if len(found) == 1 else found
 
 
 def _bounds_of(column: Histogram) -> dict[str, Any]:

@@ -1,0 +1,138 @@
+"""What an index is widened by: the confidence in a mean, and the noise in an arm's sum.
+
+What the round and the kind of noise decide is read from tables as far as they reach, and computed beyond.
+"""
+
+import numpy as np
+
+from equinoise._elementary import log
+from equinoise._jit import njit
+from equinoise._typing import Any, Floats, Ints, NamedTuple
+from equinoise.mechanisms.kernels import floor_log2, hybrid_line, popcount, tail_line
+
+UNIFORM, GREEDY, UCB, UCB1 = 0, 1, 2, 3
+LARGEST_TABLE = 2**24  # entries: what lies beyond is computed as rounds come
+NO_WIDTH, PUBLISHED, COUNTER = 0, 1, 2
+BINARY, HYBRID = 0, 1
+_WIDTHS = {"none": NO_WIDTH, "published": PUBLISHED, "counter": COUNTER}
+_COUNTERS = {"binary": BINARY, "hybrid": HYBRID}
+_MOST_LEVELS = 62  # of a counter that knows no horizon
+_LN2 = float(np.log(2.0))
+
+
+@njit
+def confidence_at(rule: int, t: int) -> float:
+    """Return c_t of round t, from 1."""
+    log_t = log(np.float64(t))
+    if rule == UCB:
+        return np.sqrt(log(2.0 * (1.0 + t * log_t * log_t)))
+    if rule == UCB1:
+        return 2.0 * np.sqrt(log_t)
+    return 0.0
+
+
+@njit
+def _fill_confidence(rule: int, out: Floats) -> None:
+    for i in range(out.size):
+        out[i] = confidence_at(rule, i + 1)
+
+
+def confidence_table(rule: int, n_rounds: int) -> Floats:
+    """Return c_t of the rounds 1..n, or of as many as a table may hold."""
+    table = np.empty(min(n_rounds, LARGEST_TABLE))
+    _fill_confidence(rule, table)
+    return table
+
+
+class Privacy(NamedTuple):
+    """The numbers of a private index.
+
+    width, counter and noisy say what w is, whose noise N is, and whether it is added; scale is that of a
+    node of the binary counter, L/epsilon, or 1/epsilon for the hybrid one; slots is how many totals a counter
+    keeps; published is K ln^2(T)/epsilon, and inside K T ln T.
+    """
+
+    width: int
+    counter: int
+    noisy: int
+    scale: float
+    slots: int
+    published: float
+    inside: float
+
+
+OPEN = Privacy(NO_WIDTH, BINARY, 0, 0.0, 0, 0.0, 0.0)  # of a policy without privacy
+
+
+def make_privacy(
+    n_arms: int,
+    horizon: int | None,
+    epsilon: float,
+    width: str = "counter",
+    counter: str = "binary",
+    noisy: bool = True,
+) -> Privacy:
+    """Return the numbers of a private index; only a hybrid counter with its own width needs no horizon."""
+    levels = _MOST_LEVELS if horizon is None else horizon.bit_length()
+    scale = (levels if counter == "binary" else 1.0) / epsilon
+    log_horizon = 0.0 if horizon is None else float(np.log(horizon))
+    published = n_arms * log_horizon**2 / epsilon
+    inside = n_arms * (horizon or 0) * log_horizon
+    return Privacy(_WIDTHS[width], _COUNTERS[counter], int(noisy), scale, levels + 1, published, inside)
+
+
+@njit
+def width_at(privacy: Privacy, n: int, t: int) -> Any:
+    """Return w of an arm with n pulls in round t, from 1."""
+    if privacy.width == NO_WIDTH or n == 0:
+        return 0.0
+    log_t = log(np.float64(t))
+    if privacy.width == PUBLISHED:
+        if privacy.inside == 0.0:
+            return 0.0
+        return privacy.published * log(privacy.inside * (1.0 + t * log_t * log_t))
+    level = _LN2 + 2.0 * log_t
+    if privacy.counter == BINARY:
+        slope, offset = tail_line(np.float64(popcount(n)), level)
+    else:
+        slope, offset = hybrid_line(n, level)
+    return privacy.scale * (slope * level + offset)
+
+
+@njit
+def kind_of(privacy: Privacy, n: int) -> Any:
+    """Return the column of the widths for n pulls; all n of a column have noise of one distribution."""
+    if privacy.width != COUNTER:
+        return 0
+    if privacy.counter == BINARY:
+        return popcount(n)
+    k = floor_log2(n)
+    return k * (k + 1) // 2 + popcount(n) - 1
+
+
+def _examples(privacy: Privacy) -> Ints:
+    """Return a number of pulls for every column of the widths."""
+    if privacy.width != COUNTER:
+        return np.ones(1, np.int64)
+    levels = range(privacy.slots - 1)
+    if privacy.counter == BINARY:
+        return np.array([0, *((2 << k) - 1 for k in levels)], np.int64)
+    return np.array([(1 << k) + (1 << q) - 1 for k in levels for q in range(k + 1)], np.int64)
+
+
+@njit
+def _fill_widths(privacy: Privacy, pulls: Ints, out: Floats) -> None:
+    """Fill out float64[H, M] with 2 w of round i + 1 and an arm with pulls[j] pulls."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 2.0 * width_at(privacy, pulls[j], i + 1)
+
+
+def width_table(privacy: Privacy, n_rounds: int) -> Floats:
+    """Return 2 w for the rounds 1..n and every kind of noise, float64[H, M], as far as a table may reach."""
+    if privacy.width == NO_WIDTH:
+        return np.empty((0, 1))
+    pulls = _examples(privacy)
+    table = np.empty((min(n_rounds, LARGEST_TABLE // len(pulls)), len(pulls)))
+    _fill_widths(privacy, pulls, table)
+    return table

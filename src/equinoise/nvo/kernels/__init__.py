@@ -1,1 +1,0 @@
-"""Compiled functions of the game: noise, and what a profile is worth."""

@@ -1,0 +1,279 @@
+"""Searches over arrays: annealing, enumeration of tiny games, and the genetic search.
+
+They know nothing of where masses come from: M[k, v, x] is what a record of bin k with scale v gives to bin x.
+"""
+
+import math
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks, replicates
+from equinoise._random import stream_key
+from equinoise._typing import ArrayLike, Floats, Ints, Iterator, Words
+from equinoise.nvo.search.dynamics import Found, Table, checked_counts
+from equinoise.nvo.search.kernels import enumeration, moves
+
+_PIECE = 20_000  # steps, or profiles, between two looks at whether the user wants to stop
+_LARGEST_ENUMERATION = 20_000_000
+_PAIR = 0.4  # of the proposals are two transfers at once
+_HOT = 0.01  # first temperature, in units of the start's divergence; _HOT_RECORDS / n where that is more
+_HOT_RECORDS = 3.0
+_COOLED = 1e-5  # the last temperature by the first
+_GAIN = 5e-13  # a smaller one is none: divergences are sums of rounded logarithms
+_SWEEPS = 1000
+_LOOKED_AT = 10**10  # masses, by proposals that are each judged from scratch
+
+
+def anneal(
+    kernel: ArrayLike,
+    bin_counts: ArrayLike,
+    epsilon: float,
+    *,
+    seed: int | None = 0,
+    replicate: int = 0,
+    start: ArrayLike | None = None,
+    steps: int = 200_000,
+) -> Found:
+    """Search by simulated annealing among certified profiles, then polish.
+
+    Parameters
+    ----------
+    kernel : float64[K, V, K] or float64[R, V, K]
+        The noise matrix M[k, v, x], each row adding up to one; of all bins, or of the R with records.
+    bin_counts, epsilon : int64[K], float
+        The histogram, and what every record asks for.
+    seed, replicate : int or None, int
+        The same give the same bits; None takes randomness from the operating system.
+    start : int64[K, V], optional
+        A profile to start from. By default all use the scale with the widest noise that certifies everybody.
+    steps : int
+        Proposals: a microsecond each for a hundred bins. With epsilon below about 1/n each looks at all
+        masses, and there are fewer, and less polish, where it would take minutes.
+
+    Notes
+    -----
+    What is found is certified if any profile on the way was, never worse than a certified start, and then no
+    record alone, nor all of a type, can lower the divergence; else it satisfied most records. A proposal
+    moves all, one or some of a type's records to another scale of their bin, and two in five do that with
+    two types at once. Steps never leave the certified profiles, and what they pay is the divergence. If no
+    uniform profile is certified, a first run lowers the excess over the limits.
+
+    References
+    ----------
+    .. [1] Kirkpatrick, Gelatt, Vecchi (1983), *Optimization by Simulated Annealing*, Science 220.
+
+    Examples
+    --------
+    >>> x = (np.arange(11) + 0.5) / 11
+    >>> masses = np.exp(-np.abs(x[:, None, None] - x) / np.array([0.5, 0.001])[:, None])
+    >>> masses /= masses.sum(axis=2, keepdims=True)
+    >>> found = anneal(masses, [0, 0, 5, 9, 12, 9, 4, 0, 0, 1, 0], epsilon=1.0)
+    >>> found.certified, found.counts[9].tolist(), round(found.kl, 3)
+    (True, [1, 0], 0.044)
+    """
+    steps = _checks.integer("steps", steps, 0)
+    replicate = _checks.integer("replicate", replicate, 0, 2**63 - 1)
+    table = Table(kernel, bin_counts, epsilon)
+    first = None
+    if start is not None:
+        given = checked_counts("start", start, table.bin_counts, table.shape[1], "bin_counts'")
+        first = given[table.occupied].ravel()
+    steps = min(steps, _affordable(table))
+    words = np.zeros(4, dtype=np.uint64)
+    moves.first_words(stream_key(seed), replicate, words)
+    chosen = _certified_start(table, first, words, steps)
+    if table.evaluate(chosen)[0] < table.game.n or table.shape[1] < 2:
+        return table.found(chosen)
+    return table.found(_polished(table, _annealed(table, chosen, words, steps)))
+
+
+def _affordable(table: Table) -> int:
+    """Return how many proposals can be judged: with a lower limit on M/S that is from scratch."""
+    return _LOOKED_AT // table.game.masses.size if table.game.low > 0.0 else sys.maxsize
+
+
+def _pieces(steps: int) -> Iterator[int]:
+    """Yield how many steps come next, looking in between whether the user wants to stop."""
+    for done in range(0, steps, _PIECE):
+        replicates.tick()
+        yield min(_PIECE, steps - done)
+
+
+def _certified_start(table: Table, first: Ints | None, words: Words, steps: int) -> Ints:
+    """Return a certified profile to start from, or the one with most satisfied records that was seen."""
+    masses = table.game.masses.reshape(len(table.records), table.shape[1], -1)
+    own = masses[np.arange(len(masses)), :, table.occupied].max(axis=0)
+    candidates = [] if first is None else [first]
+    candidates += [table.uniform(int(v)) for v in np.argsort(own, kind="stable")]
+    best, most = candidates[0], -1
+    for counts in candidates:
+        satisfied, _ = table.evaluate(counts)
+        if satisfied > most:
+            best, most = counts, satisfied
+        if most == table.game.n:
+            return best
+    repaired = _repaired(table, candidates[0], words, steps) if table.shape[1] > 1 else best
+    return repaired if table.evaluate(repaired)[0] > most else best
+
+
+def _repaired(table: Table, counts: Ints, words: Words, steps: int) -> Ints:
+    """Return what lowering the excess over the limits leads to, certified or not."""
+    state = table.state(counts)
+    now = moves.excess(table.game, state, 0, 0, 0, 0, 0, 0)
+    numbers = np.array([now, now, 0.1 * now, _COOLED ** (1.0 / max(steps, 1))])
+    for piece in _pieces(steps):
+        if moves.repair(table.game, state, words, numbers, _PAIR, piece):
+            break
+    return np.asarray(state.counts)
+
+
+def _annealed(table: Table, counts: Ints, words: Words, steps: int) -> Ints:
+    """Return the best profile of a run that starts from a certified one."""
+    state, best = table.state(counts), counts.copy()
+    _, now = table.evaluate(counts)
+    hot = max(_HOT, _HOT_RECORDS / table.game.n) * max(table.evaluate(table.uniform(0))[1], now)
+    numbers = np.array([now, now, hot, _COOLED ** (1.0 / max(steps, 1))])
+    for piece in _pieces(steps):
+        moves.anneal(table.game, state, best, words, numbers, _PAIR, piece)
+    return best
+
+
+def _polished(table: Table, counts: Ints) -> Ints:
+    """Return a local optimum: transfers of one record or a whole type are made while they pay."""
+    state = table.state(counts)
+    for _ in range(min(_SWEEPS, _affordable(table) // (len(counts) * table.shape[1]))):
+        replicates.tick()
+        _, now = table.evaluate(state.counts)
+        if moves.polish(table.game, state, now, _GAIN)[1] == 0:
+            break
+        state = table.state(state.counts)
+    return np.asarray(state.counts)
+
+
+def exhaustive(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> Found:
+    """Look at every profile of a tiny game, with the parameters of :func:`equinoise.nvo.search.anneal`.
+
+    Return the profile that satisfies the most records, and of these the one with the least divergence. A
+    game of more than 20 million profiles, the product over bins of (n_k + V - 1) choose (V - 1), raises
+    ValueError.
+
+    References
+    ----------
+    .. [1] Nijenhuis, Wilf (1978), *Combinatorial Algorithms*, chapter 5, for the order of a bin's profiles.
+
+    Examples
+    --------
+    >>> masses = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])
+    >>> exhaustive(masses, [2, 1], epsilon=1.0).counts.tolist()
+    [[1, 1], [0, 1]]
+    """
+    table = Table(kernel, bin_counts, epsilon)
+    n_scales = table.shape[1]
+    n_profiles = math.prod(math.comb(k + n_scales - 1, n_scales - 1) for k in table.records.tolist())
+    if n_profiles > _LARGEST_ENUMERATION:
+        most = f"at most {_LARGEST_ENUMERATION} profiles"
+        raise ValueError(f"bin_counts must leave {most}, got {n_profiles} with {n_scales} scales")
+    counts = table.uniform(0)
+    best, numbers = counts.copy(), np.array([-1.0, math.inf])
+    while enumeration.exhaust(table.game, counts, best, numbers, table.work, _PIECE):
+        replicates.tick()
+    return table.found(best)
+
+
+def genetic(
+    kernel: ArrayLike,
+    bin_counts: ArrayLike,
+    epsilon: float,
+    *,
+    seed: int | None = 0,
+    generations: int = 200,
+    population: int = 500,
+    parents: int = 10,
+    mutation: float = 0.05,
+    kept: int = 5,
+) -> Found:
+    """Search by a genetic algorithm over the records' options, the paper's approximate enumeration.
+
+    Parameters
+    ----------
+    kernel, bin_counts, epsilon, seed
+        As for :func:`equinoise.nvo.search.anneal`.
+    generations, population : int
+        Generations after the first, which is random, and the profiles of each.
+    parents, kept : int
+        The best of a generation, of which the next one's children are made, at least 2; and how many of
+        these live on.
+    mutation : float
+        Probability of a record to change to another option, in every child.
+
+    Notes
+    -----
+    What is found is the best of the last generation, certified only if it happens to be. The payoff is the
+    number of satisfied records + 1 - KL/ln K. Two cuts are drawn for every child, over records by bins.
+
+    References
+    ----------
+    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
+       (anonymous, under review), appendix B.
+
+    Examples
+    --------
+    >>> masses = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])
+    >>> genetic(masses, [2, 1], epsilon=1.0, generations=3).counts.tolist()
+    [[1, 1], [0, 1]]
+    """
+    size = _checks.integer("population", population, 2)
+    n_parents = _checks.integer("parents", parents, 2, size)
+    n_kept = _checks.integer("kept", kept, 0, n_parents)
+    generations = _checks.integer("generations", generations, 0)
+    rate = _checks.number("mutation", mutation, 0.0, 1.0)
+    table = Table(kernel, bin_counts, epsilon)
+    herd = _Herd(table, stream_key(seed), n_parents, n_kept, -math.inf if rate == 1.0 else math.log1p(-rate))
+    payoffs = np.empty(size)
+    for generation in range(generations + 1):
+        replicates.tick()
+        herd.step(generation, payoffs)
+    return table.found(herd.counts_of(herd.options[0]))
+
+
+class _Herd:
+    """The parents of a genetic search: options int16[P, n], best first."""
+
+    def __init__(self, table: Table, key: Words, n_parents: int, n_kept: int, stay: float) -> None:
+        self.table, self.key, self.n_kept, self.stay = table, key, n_kept, stay
+        self.starts = np.concatenate([[0], np.cumsum(table.records)])
+        self.options = np.zeros((n_parents, table.game.n), dtype=np.int16)
+        self.counts = table.uniform(0)
+
+    def step(self, generation: int, payoffs: Floats) -> None:
+        """Fill the payoffs of a generation, best first, and make its best the parents."""
+        first = self.n_kept if generation else 0
+        game = self.table.game
+        own = np.stack([self.counts_of(options) for options in self.options])
+        enumeration.breed(
+            game, self.starts, self.key, generation, self.options, own, self.stay,
+            first, payoffs, np.empty(game.n, dtype=np.int16), self.counts, self.table.work,
+        )  # fmt: skip
+        order = np.argsort(-payoffs, kind="stable")
+        self.options = np.stack([self._child(int(c), generation, first) for c in order[: len(self.options)]])
+        payoffs[:] = payoffs[order]
+
+    def _child(self, child: int, generation: int, first: int) -> NDArray[np.int16]:
+        """Return the options of a member of this generation, made again from its address."""
+        if child < first:
+            return np.array(self.options[child])
+        options: NDArray[np.int16] = np.empty(self.table.game.n, dtype=np.int16)
+        n_scales = self.table.shape[1]
+        if generation == 0:
+            enumeration.random_options(self.key, child, n_scales, options)
+        else:
+            enumeration.cross_options(self.key, child, generation, self.options, n_scales, self.stay, options)
+        return options
+
+    def counts_of(self, options: NDArray[np.int16]) -> Ints:
+        """Return the counts int64[T] of a parent."""
+        counts = np.empty_like(self.counts)
+        enumeration.count_options(self.starts, options, self.table.shape[1], counts)
+        return counts
