@@ -234,6 +234,13 @@ def test_damaged_messages_are_refused_with_a_value_error(data):
     parse(bytes(damaged) + data.draw(st.binary(max_size=16)))
 
 
+@pytest.mark.parametrize("data", ["e5850001", "e5058100", "e505", "e50581", "e505010000", "e5", "e5050100"])
+def test_a_number_has_one_way_to_be_written(data):
+    assert Report.from_bytes(bytes.fromhex("e50501")).symbol == 1
+    with pytest.raises(ValueError, match="data"):
+        Report.from_bytes(bytes.fromhex(data))
+
+
 @pytest.mark.parametrize("data", [None, "text", 5, [1, 2], 0.5, {"symbol": 1}])
 @pytest.mark.parametrize("kind", [Report, Strategy])
 def test_what_is_no_bytes_is_a_type_error(kind, data):

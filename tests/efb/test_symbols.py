@@ -24,7 +24,7 @@ SEED = 31
 def a_tree(*seed, **options):
     """Of every seven trees one has an infoset with more than 16 actions, so that sum trees are used."""
     rng = np.random.default_rng([32, *seed])
-    wide = {"widths": WIDTHS[seed[-1] // 7 % len(WIDTHS)]} if seed[-1] % 7 == 6 else {}
+    wide = {"widths": WIDTHS[seed[-1] // 7 % len(WIDTHS)]} if seed[-1] % 7 == 1 else {}
     return rng, naive.random_tree(rng, **(wide | options))
 
 

@@ -93,7 +93,7 @@ class Tuning:
     >>> bool(abs(tuning.bound(10**6) - tuning.regret_bound) < 1e-6), tuning.bound([0, 10]).tolist()
     (True, [0.0, 10.0])
     >>> tuning.mechanism, tuning.symbols
-    ('hashing', 12)
+    ('hashing', 18)
     """
 
     learning_rate: float
