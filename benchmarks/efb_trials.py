@@ -1,10 +1,18 @@
-"""One trial of DP-EFB, with noised losses, by the kernels that ``simulate`` runs, ready to be timed."""
+"""One trial of DP-EFB by the kernels that ``simulate`` runs, ready to be timed.
+
+    python -m benchmarks.efb_trials [--rounds 200]
+
+times one symbol a user against noised losses, in turns: medians and least of the ratios.
+"""
+
+import argparse
+import time
 
 import numpy as np
 
 from equinoise._random import stream_key
 from equinoise.efb import baselines, tune
-from equinoise.efb.kernels import setup, trial
+from equinoise.efb.kernels import setup, symbol, trial
 from equinoise.games import load
 
 
@@ -14,16 +22,24 @@ class Trials:
     A large learning rate collapses the policy on one path and flatters the time, so it may be set.
     """
 
-    def __init__(self, game, *, epsilon=1.0, horizon=1_000_000, learning_rate=None):
+    def __init__(self, game, *, epsilon=1.0, horizon=1_000_000, learning_rate=None, mechanism="laplace"):
         tree, environment = load(game)
-        tuning = tune(tree, horizon, epsilon, mechanism="laplace")
+        ranges = environment.loss_range
+        self.tuning = tuning = tune(tree, horizon, epsilon, mechanism=mechanism, loss_range=ranges)
         self.learner = baselines.LEARNERS["dp-efb"].start(tree, tuning)
-        self.rate = self.learner.tuning.learning_rate if learning_rate is None else learning_rate
+        rate = tuning.learning_rate if learning_rate is None else learning_rate
         self.tree = tree
-        self.plan = setup.make_plan(tree, self.learner.tuning.exploration)
         self.chance = setup.make_chance(environment)
-        self.visits = setup.make_visits(tree, trial.Visits)
         self.key = stream_key(0)
+        if tuning.symbols:
+            self.kernel, self.options = symbol.run_trials, (rate, tuning.explore, tuning.code)
+            self.plan = setup.make_symbol_plan(tree, tuning.exploration, tuning.radius)
+            self.visits = setup.make_visits(tree, symbol.SymbolVisits)
+            self.key = np.concatenate([self.key, setup.public_key(self.key)])
+        else:
+            self.kernel, self.options = trial.run_trials, (rate, self.learner.scale)
+            self.plan = setup.make_plan(tree, tuning.exploration)
+            self.visits = setup.make_visits(tree, trial.Visits)
         self.start = 0
         self.restart()
         self.run(10)
@@ -33,10 +49,8 @@ class Trials:
         self.weights = setup.make_weights(self.tree, self.learner.first_policy)
 
     def run(self, n):
-        trial.run_trials(
-            self.plan, self.weights, self.visits, self.chance, self.key, 0,
-            self.start, self.start + n, self.rate, self.learner.scale,
-        )  # fmt: skip
+        trials = (self.start, self.start + n)
+        self.kernel(self.plan, self.weights, self.visits, self.chance, self.key, 0, *trials, *self.options)
         self.start += n
 
     def visited(self, n=2000):
@@ -45,3 +59,28 @@ class Trials:
         return np.mean(
             [trial.draw(self.plan, self.weights, self.visits, self.plan.actions, source, t) for t in range(n)]
         )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=200)
+    rounds = parser.parse_args().rounds
+    for game in ("leduc_poker", "complete(2,2,6)"):
+        ways = [Trials(game)] + [Trials(game, epsilon=e, mechanism="hashing") for e in (1.0, 4.0, 8.0)]
+        for way in ways:
+            way.run(20_000)
+        spent = np.empty((rounds, len(ways)))
+        for i in range(rounds):
+            for j, way in enumerate(ways):
+                begun = time.thread_time()
+                way.run(500)
+                spent[i, j] = time.thread_time() - begun
+        print(f"{game}: noised losses {spent[:, 0].min() / 500 * 1e9:,.0f} ns a trial")
+        for j, way in enumerate(ways[1:], 1):
+            median = np.median(spent[:, j] / spent[:, 0])
+            least = spent[:, j].min() / spent[:, 0].min()
+            print(f"  one symbol, k = {way.tuning.symbols // 2}: {median:.2f} of it ({least:.2f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -238,19 +238,22 @@ def _learn_some(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, n: int
     marked[0] = 0
     for j in range(count - 1, -1, -1):
         i = moved[j]
-        mu = visits.picked[i] / (visits.picked[i] + visits.others[i])
+        scale = 1.0 / (visits.picked[i] + visits.others[i])
+        mu = visits.picked[i] * scale
+        visits.picked[i] = mu
+        visits.others[i] *= scale
         if i > 0:
             mu *= reach[visits.parent[i]]
         reach[i] = mu
-        size = _step(plan, visits.action[i], visits.half[i], symbol & 1, mu, rate, explore)
-        size = size if bucket_of(visits.half[i], n_buckets) == symbol >> 1 else 0.0
-        factor[i] = exp(min(max(size, STEP_MIN), STEP_MAX))
+        factor[i] = 1.0
+        if bucket_of(visits.half[i], n_buckets) == symbol >> 1:
+            step = _step(plan, visits.action[i], visits.half[i], symbol & 1, mu, rate, explore)
+            factor[i] = exp(min(max(step, STEP_MIN), STEP_MAX))
     for j in range(count):
         i = moved[j]
         w = min(max(factor[i], FACTOR_MIN), FACTOR_MAX)
-        total = visits.picked[i] + visits.others[i]
         if i > 0:
-            factor[visits.parent[i]] *= (visits.others[i] + visits.picked[i] * w) / total
+            factor[visits.parent[i]] *= visits.others[i] + visits.picked[i] * w
         s = visits.infoset[i]
         first = plan.infosets[s]["first"]
         multiply(weights, first, plan.infosets[s + 1]["first"] - first, s, visits.action[i], w)
