@@ -264,7 +264,9 @@ def test_nothing_is_proven_of_changed_parameters(mechanism):
         {"regret_bound": 0.0, "slope": 0.0, "learning_rate": made.learning_rate / 2},
     ]
     if mechanism == "hashing":
-        changed += [{"symbols": made.symbols * 2}, {"radius": made.radius / 2}]
+        changed += [{"symbols": made.symbols * 2}]
+        with pytest.raises(ValueError, match="losses as far from 1/2"):
+            simulate(tree, environment, **game, tuning=dataclasses.replace(made, radius=made.radius / 2))
     for changes in changed:
         run = simulate(tree, environment, **game, tuning=dataclasses.replace(made, **changes))
         assert run.regret_bound == 1000 and run.tuning.rule == "own"
