@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=200)
     rounds = parser.parse_args().rounds
     for game in ("leduc_poker", "complete(2,2,6)"):
-        ways = [Trials(game)] + [Trials(game, epsilon=e, mechanism="hashing") for e in (1.0, 4.0, 8.0)]
+        ways = [Trials(game)] + [Trials(game, epsilon=e, mechanism="hashing") for e in (1.0, 2.0, 4.0, 8.0)]
         for way in ways:
             way.run(20_000)
         spent = np.empty((rounds, len(ways)))

@@ -288,7 +288,8 @@ def _hashed(tree: GameTree, horizon: int, epsilon: float, radius: Floats) -> Tun
     of_infoset, nu, squares = np.empty(tree.n_infosets), radius**2, radius**2
     root_q = setup.fold(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, setup.Q)
     most, start_cost = setup.largest(tree, squares, setup.LAST), tree.log_n_strategies
-    constant, buckets, exploring = _best_code(epsilon, float(squares.sum()), most, root_q)
+    longest, total = setup.longest(tree), float(squares.sum())
+    constant, buckets, exploring = _best_code(epsilon, longest, total, most, root_q)
     rate = math.sqrt(start_cost / (horizon * constant)) if constant > 0.0 else 0.0
     explore = min(rate * exploring, 0.5)
     setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, explore)
@@ -298,24 +299,29 @@ def _hashed(tree: GameTree, horizon: int, epsilon: float, radius: Floats) -> Tun
     return replace(made, mechanism="hashing", symbols=2 * buckets, explore=explore, radius=seal(radius))
 
 
-def _best_code(epsilon: float, total: float, most: float, root_q: float) -> tuple[float, int, float]:
+def _best_code(
+    epsilon: float, longest: int, total: float, most: float, root_q: float
+) -> tuple[float, int, float]:
     """Return C, the number of buckets k and rho/eta that make the bound of hashing least.
 
-    `total` is the sum of r^2, `most` the largest sum over actions that can be last together, `root_q` the
-    root of Q. For every k the best of 900 theta is taken; C is flat where it is least.
+    `longest` is the most actions of a strategy, `total` the sum of r^2, `most` the largest sum over actions
+    that can be last together, `root_q` the root of Q. For every k the best of 900 theta is taken; C is flat
+    where it is least.
     """
     theta = np.geomspace(1e-3, 8.0, 900)
     top = min(4.0 * max(1.0, 0.5 * math.expm1(min(epsilon, 40.0))), MAX_BUCKETS)
     best = (math.inf, 1, 0.0)
-    for k in np.unique(np.geomspace(1.0, top, 100).astype(np.int64)).tolist():
+    tried = {*np.geomspace(1.0, top, 100).astype(np.int64).tolist(), min(longest, MAX_BUCKETS)}
+    for k in sorted(tried):
         code = Hashing.of(epsilon, k)
-        deviation = math.sqrt(code.second_moment)
+        moment = code.second_moment(longest)
+        deviation = math.sqrt(moment)
         with np.errstate(over="ignore", invalid="ignore"):
-            u = math.sqrt(k) * theta
+            u = code.gain / deviation * theta
             ch, sc = 2.0 * (np.cosh(u) - 1.0) / u**2, np.sinh(u) / u
             w = ch * theta**2 / 2.0
             constant = (
-                total * code.second_moment / 2.0 * ch * np.expm1(w) / w * (1.0 + theta * sc / deviation)
+                total * moment / 2.0 * ch * np.expm1(w) / w * (1.0 + theta * sc / deviation)
                 + most * (code.gain**2 * code.pair / 2.0 * ch * np.exp(w) + code.gain * (sc - 1.0) / u)
                 + deviation * root_q / theta
             )

@@ -73,20 +73,40 @@ class Hashing(NamedTuple):
         """The probability p + q that the symbol is of the item's own bucket."""
         return (2 * self.low + self.extra) / float(2**BITS)
 
-    @property
-    def second_moment(self) -> float:
-        """V0 = G^2/k: second moment of the estimate of another item, for values up to 1."""
-        return self.gain * self.gain / self.n_buckets
+    def second_moment(self, n_items: int) -> float:
+        """Return V0, the largest second moment of the estimate of another item, for values up to 1.
+
+        Of more than k items two can share a bucket, so it is G^2/k; else none do, and it is 2 q G^2.
+        """
+        chance = 1.0 / self.n_buckets if n_items > self.n_buckets else 2 * self.low / float(2**BITS)
+        return self.gain * self.gain * chance
 
 
 @njit(forceinline=True)
-def bucket_of(half: Any, n_buckets: Any) -> Any:
-    """Return the bucket, an int64 in 0..k-1, of 32 public random bits: their upper 31 times k over 2^31."""
+def turn_of(half: Any, n_buckets: Any) -> Any:
+    """Return how far a block of items is turned, an int64 in 0..k-1: the upper 31 of 32 public bits."""
     return ((half >> 1) * n_buckets) >> 31
 
 
 @njit(forceinline=True)
-def symbol_of(code: Any, word: Any, half: Any, value: float, radius: float) -> Any:
+def pair_of(position: Any, half: Any, n_buckets: Any) -> Any:
+    """Return the symbol of an item's own bucket and sign, an int64, from the 32 public bits of its block.
+
+    Items come in blocks of k, one in every bucket: item i of a block is in bucket i + turn (mod k). All of a
+    block share the sign in the lowest bit; no two of them are ever in one bucket.
+    """
+    return 2 * ((position + turn_of(half, n_buckets)) % n_buckets) + (half & 1)
+
+
+@njit(forceinline=True)
+def item_of(block: Any, half: Any, bucket: Any, n_buckets: Any) -> Any:
+    """Return which item of a block is in a bucket, counted over all blocks."""
+    place = bucket - turn_of(half, n_buckets)
+    return block * n_buckets + (place + n_buckets if place < 0 else place)
+
+
+@njit(forceinline=True)
+def symbol_of(code: Any, word: Any, own: Any, value: float, radius: float) -> Any:
     """Return the symbol that a word draws, all integers int64.
 
     Parameters
@@ -94,12 +114,11 @@ def symbol_of(code: Any, word: Any, half: Any, value: float, radius: float) -> A
     code : Hashing
     word : int
         Uniform over 0..2^62 - 1, secret.
-    half : int
-        32 public random bits of the item: its bucket, and in the lowest bit its sign.
+    own : int
+        The item's :func:`pair_of`.
     value, radius : float
         v in [-r, r] and r: the item's sign has 1/2 + v/(2 r) of `extra`, and the other sign the rest.
     """
-    own = 2 * bucket_of(half, code.n_buckets) + (half & 1)
     share = min(max(0.5 + value / (2.0 * radius), 0.0), 1.0) if radius > 0.0 else 0.5
     kept = code.low + min(int(code.extra * share), code.extra)
     pair = 2 * code.low + code.extra

@@ -192,13 +192,13 @@ def longest(tree: GameTree) -> int:
 
 
 def make_visits(tree: GameTree, kind: type[AnyVisits]) -> AnyVisits:
-    """Return an empty visit list that is long enough for any reduced strategy."""
-    m = longest(tree)
+    """Return an empty visit list, longer than any reduced strategy and of even length."""
+    m = longest(tree) // 2 * 2 + 2
     types: dict[str, Any] = dict.fromkeys(
         ("infoset", "action", "child", "parent", "half", "marked", "moved"), np.int64
     )
     types["word"] = np.uint64
-    return kind._make(np.zeros(m + m % 2, dtype=types.get(name, np.float64)) for name in kind._fields)
+    return kind._make(np.zeros(m, dtype=types.get(name, np.float64)) for name in kind._fields)
 
 
 def _aligned(n: int) -> Floats:

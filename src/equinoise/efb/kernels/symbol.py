@@ -26,13 +26,12 @@ from equinoise.efb.kernels.trial import (
     walk,
 )  # fmt: skip
 from equinoise.efb.kernels.weights import Weights, look, multiply, pick
-from equinoise.mechanisms.hashing import bucket_of, symbol_of
+from equinoise.mechanisms.hashing import item_of, pair_of, symbol_of
 
 OWN = np.dtype([("exploration", np.float64), ("radius", np.float64)])
 _at = np.uint64
 _HALF = np.uint64(0xFFFFFFFF)
 _UPPER = np.uint64(32)
-_SPARSE = 4  # buckets from which on most of a visit list is left alone
 _TINY = 1e-300
 _SPARE = np.uint64(2)  # bits of a word beyond the 62 that draw a symbol
 
@@ -52,13 +51,13 @@ class SymbolPlan(NamedTuple):
 
 
 class SymbolVisits(NamedTuple):
-    """The visit list of a trial, each array as long as the longest reduced strategy, made even (m).
+    """The visit list of a trial, each array longer than the longest reduced strategy and even (m).
 
     infoset, action, child, parent int64[m]: the infoset, its picked action, the positions of that action's
     first child and of the visit above; picked, others float64[m]: w of the picked action and of all others
-    together; reach float64[m]: mu of the picked action; half int64[m]: 32 public bits; step float64[m]: -eta
-    lhat; factor float64[m]: W, then Z; marked, moved int64[m]: whether a report moves something below (0
-    between trials), and the positions of which that is true.
+    together; reach float64[m]: mu of the picked action; half int64[m]: 32 public bits of each block of k
+    visits; step float64[m]: -eta lhat; factor float64[m]: W, then Z; marked, moved int64[m]: whether a report
+    moves something below (0 between trials), and the positions of which that is true.
     """
 
     infoset: Ints
@@ -143,26 +142,27 @@ def _explore(
 
 
 @njit(forceinline=True)
-def hash_visits(visits: SymbolVisits, n: int, public: Source, trial: Any) -> None:
-    """Fill ``half``: positions 2i and 2i + 1 take the lower and the upper half of word i.
+def hash_visits(visits: SymbolVisits, n: int, n_buckets: int, public: Source, trial: Any) -> None:
+    """Fill ``half`` with public bits for every block of k visits, of which each is in a bucket of its own.
 
-    The stream is (public key; 0, trial, replicate, HASH), its key known to everybody.
+    Blocks 2b and 2b + 1 take the lower and the upper half of word b of the stream (public key; 0, trial,
+    replicate, HASH), its key known to everybody.
     """
     s0, s1, s2, s3 = stream(public, trial, HASH)
-    for i in range(0, n, 2):
+    for b in range(0, (n + n_buckets - 1) // n_buckets, 2):
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        visits.half[i] = np.int64(word & _HALF)
-        visits.half[i + 1] = np.int64(word >> _UPPER)
+        visits.half[b] = np.int64(word & _HALF)
+        visits.half[b + 1] = np.int64(word >> _UPPER)
 
 
 @njit
-def public_bits(position: int, public: Source, trial: Any) -> Any:
-    """Return what :func:`hash_visits` gives one position."""
+def public_bits(block: int, public: Source, trial: Any) -> Any:
+    """Return what :func:`hash_visits` gives one block."""
     s0, s1, s2, s3 = stream(public, trial, HASH)
     word = s0
-    for _ in range((position >> 1) + 1):
+    for _ in range((block >> 1) + 1):
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-    return np.int64(word >> _UPPER) if position & 1 else np.int64(word & _HALF)
+    return np.int64(word >> _UPPER) if block & 1 else np.int64(word & _HALF)
 
 
 @njit(forceinline=True)
@@ -189,65 +189,61 @@ def learn(
     :func:`equinoise.efb.kernels.trial.update`. With more than a few buckets most estimates are 0, and what
     has none below it is left alone.
     """
-    reported = (code.n_buckets, symbol, learning_rate * 2.0**62 / code.extra, explore)
-    if code.n_buckets < _SPARSE:
-        _learn_all(plan, weights, visits, n, reported)
-    else:
-        _learn_some(plan, weights, visits, n, reported)
-
-
-@njit(forceinline=True)
-def _step(plan: SymbolPlan, a: int, half: int, sign: int, mu: float, rate: float, explore: float) -> float:
-    """Return -eta lhat of an action in the bucket that was reported; `rate` is eta G."""
-    own = plan.own[a]
-    size = rate * own["radius"] / max((1.0 - explore) * mu + own["exploration"], _TINY)
-    return size if (half & 1) ^ sign else -size
-
-
-@njit(forceinline=True)
-def _learn_all(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, n: int, reported: Any) -> None:
-    n_buckets, symbol, rate, explore = reported
-    reach, factor, step = visits.reach, visits.factor, visits.step
+    rate = learning_rate * 2.0**62 / code.extra
+    if code.n_buckets > 1:
+        _learn_some(plan, weights, visits, n, (code.n_buckets, symbol, rate, explore))
+        return
     for i in range(n):
-        scale = 1.0 / (visits.picked[i] + visits.others[i])
-        mu = visits.picked[i] * scale
-        visits.picked[i] = mu
-        visits.others[i] *= scale
-        if i > 0:
-            mu *= reach[visits.parent[i]]
-        reach[i] = mu
-        hit = bucket_of(visits.half[i], n_buckets) == symbol >> 1
-        size = _step(plan, visits.action[i], visits.half[i], symbol & 1, mu, rate, explore)
-        step[i] = size if hit else 0.0
+        _divide(visits, i)
+        visits.step[i] = _step(plan, visits, i, visits.half[i], symbol, rate, explore)
     for i in range(n):
-        factor[i] = exp(min(max(step[i], STEP_MIN), STEP_MAX))
+        visits.factor[i] = exp(min(max(visits.step[i], STEP_MIN), STEP_MAX))
     push(plan, weights, visits, n)
 
 
 @njit(forceinline=True)
+def _divide(visits: SymbolVisits, i: int) -> None:
+    """Turn the weights of a visit into probabilities, and find mu of its action from the visit above."""
+    scale = 1.0 / (visits.picked[i] + visits.others[i])
+    mu = visits.picked[i] * scale
+    visits.picked[i] = mu
+    visits.others[i] *= scale
+    visits.reach[i] = mu * visits.reach[visits.parent[i]] if i > 0 else mu
+
+
+@njit(forceinline=True)
+def _step(
+    plan: SymbolPlan, visits: SymbolVisits, i: int, half: int, symbol: int, rate: float, explore: float
+) -> float:
+    """Return -eta lhat of a visit's action, whose bucket was reported; `rate` is eta G."""
+    own = plan.own[visits.action[i]]
+    divisor = (1.0 - explore) * visits.reach[i] + own["exploration"]
+    size = rate * own["radius"] / max(divisor, _TINY)
+    return size if (half ^ symbol) & 1 else -size
+
+
+@njit(forceinline=True)
 def _learn_some(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, n: int, reported: Any) -> None:
+    factor, marked, moved = visits.factor, visits.marked, visits.moved
     n_buckets, symbol, rate, explore = reported
-    reach, factor, marked, moved = visits.reach, visits.factor, visits.marked, visits.moved
+    n_blocks = (n + n_buckets - 1) // n_buckets
+    for b in range(n_blocks):
+        marked[min(item_of(b, visits.half[b], symbol >> 1, n_buckets), n)] = 1
     count = 0
     for i in range(n - 1, -1, -1):  # without branches, which would be hard to foresee
-        moves = marked[i] | np.int64(bucket_of(visits.half[i], n_buckets) == symbol >> 1)
+        moves = marked[i]
         marked[i] = 0
         marked[visits.parent[i]] |= moves
         moved[count] = i
         count += moves
-    marked[0] = 0
+    marked[0] = marked[n] = 0
     for j in range(count - 1, -1, -1):
-        i = moved[j]
-        scale = 1.0 / (visits.picked[i] + visits.others[i])
-        mu = visits.picked[i] * scale
-        visits.picked[i] = mu
-        visits.others[i] *= scale
-        if i > 0:
-            mu *= reach[visits.parent[i]]
-        reach[i] = mu
-        factor[i] = 1.0
-        if bucket_of(visits.half[i], n_buckets) == symbol >> 1:
-            step = _step(plan, visits.action[i], visits.half[i], symbol & 1, mu, rate, explore)
+        _divide(visits, moved[j])
+        factor[moved[j]] = 1.0
+    for b in range(n_blocks):
+        i = item_of(b, visits.half[b], symbol >> 1, n_buckets)
+        if i < n:
+            step = _step(plan, visits, i, visits.half[b], symbol, rate, explore)
             factor[i] = exp(min(max(step, STEP_MIN), STEP_MAX))
     for j in range(count):
         i = moved[j]
@@ -286,12 +282,13 @@ def run_trials(
         prefetch(chance.actions, visits.action[last])
         for i in range(n):
             prefetch(chance.action_loss, visits.action[i])
-        hash_visits(visits, n, public, trial)
+        hash_visits(visits, n, code.n_buckets, public, trial)
         loss = leaf_loss(chance, visits.action[last], u)
         observed += loss
         radius = plan.own[visits.action[last]]["radius"]
         if learning_rate > 0.0:
-            symbol = symbol_of(code, secret_word(source, trial), visits.half[last], loss - 0.5, radius)
+            own = pair_of(last, visits.half[last // code.n_buckets], code.n_buckets)
+            symbol = symbol_of(code, secret_word(source, trial), own, loss - 0.5, radius)
             learn(plan, weights, visits, n, code, symbol, learning_rate, explore)
         for i in range(n):
             expected += chance.action_loss[_at(visits.action[i])]

@@ -167,7 +167,8 @@ class Server:
                 f"report must be one of {self.tuning.symbols} symbols, got {_checks.shown(report)}"
             )
         elif self.tuning.learning_rate > 0.0:
-            _symbol.hash_visits(self._visits, n, setup.first_source(self._public), self._trial)
+            public = setup.first_source(self._public)
+            _symbol.hash_visits(self._visits, n, code.n_buckets, public, self._trial)
             _symbol.learn(*learner, code, report.symbol, self.tuning.learning_rate, self.tuning.explore)
         self.skip()
 

@@ -12,7 +12,7 @@ from equinoise.efb.kernels import setup, symbol as _symbol, trial as _kernels
 from equinoise.efb.protocol.messages import Report, Strategy, check_strategy
 from equinoise.efb.tuning import MECHANISMS, loss_radius, noise_scale
 from equinoise.games import Environment, GameTree, Schedule
-from equinoise.mechanisms.hashing import BITS, Hashing, symbol_of
+from equinoise.mechanisms.hashing import BITS, Hashing, pair_of, symbol_of
 from equinoise.mechanisms.laplace import secure_laplace
 
 _SENSITIVITY = 2.0  # L1: two environments change a report in two places, by at most 1 each
@@ -137,13 +137,14 @@ class User:
         """Draw the symbol of a play that ended at a position of the strategy, in exact whole numbers."""
         code = Hashing.of(self.epsilon, strategy.symbols // 2)
         public = setup.first_source(np.asarray(strategy.key))
-        half = _symbol.public_bits(position, public, np.uint64(strategy.trial))
+        half = _symbol.public_bits(position // code.n_buckets, public, np.uint64(strategy.trial))
+        own = pair_of(position, half, code.n_buckets)
         radius = float(self._radius[strategy.actions[position]])
         if self.noise == "secure":
             word = secrets.randbits(BITS)
         else:
             word = _symbol.secret_word(setup.first_source(self._key), np.uint64(strategy.trial))
-        return int(symbol_of(code, word, half, loss - 0.5, radius))
+        return int(symbol_of(code, word, own, loss - 0.5, radius))
 
 
 def play(
