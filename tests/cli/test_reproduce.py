@@ -60,7 +60,7 @@ def test_a_report_is_written_and_a_table_printed(capsys, tmp_path):
     out, err = capsys.readouterr()
     assert err == ""
     assert re.findall(r"^ +(efb-\w+) +\d+\.\d +\S", out, re.MULTILINE) == NAMES
-    assert "At epsilon 8 the regret is" in out
+    assert "the regret at epsilon 8 is" in out
     assert "Wrote deep/here/report.html" in out
     folder = tmp_path / "deep/here"
     document = json.loads((folder / "run.json").read_text())

@@ -305,10 +305,11 @@ def _best_code(
     """Return C, the number of buckets k and rho/eta that make the bound of hashing least.
 
     `longest` is the most actions of a strategy, `total` the sum of r^2, `most` the largest sum over actions
-    that can be last together, `root_q` the root of Q. For every k the best of 900 theta is taken; C is flat
+    that can be last together, `root_q` the root of Q. For every k the best of 900 U is taken; C is flat
     where it is least.
     """
-    theta = np.geomspace(1e-3, 8.0, 900)
+    u = np.geomspace(1e-3, 20.0, 900)
+    ch, sc = 2.0 * (np.cosh(u) - 1.0) / u**2, np.sinh(u) / u
     top = min(4.0 * max(1.0, 0.5 * math.expm1(min(epsilon, 40.0))), MAX_BUCKETS)
     best = (math.inf, 1, 0.0)
     tried = {*np.geomspace(1.0, top, 100).astype(np.int64).tolist(), min(longest, MAX_BUCKETS)}
@@ -316,10 +317,9 @@ def _best_code(
         code = Hashing.of(epsilon, k)
         moment = code.second_moment(longest)
         deviation = math.sqrt(moment)
+        theta = u * deviation / code.gain
+        w = ch * theta**2 / 2.0
         with np.errstate(over="ignore", invalid="ignore"):
-            u = code.gain / deviation * theta
-            ch, sc = 2.0 * (np.cosh(u) - 1.0) / u**2, np.sinh(u) / u
-            w = ch * theta**2 / 2.0
             constant = (
                 total * moment / 2.0 * ch * np.expm1(w) / w * (1.0 + theta * sc / deviation)
                 + most * (code.gain**2 * code.pair / 2.0 * ch * np.exp(w) + code.gain * (sc - 1.0) / u)

@@ -57,7 +57,7 @@ def test_a_study_shows_what_simulate_gives_beside_the_bound():
     noised, symbol = (final_of(epsilon=8.0, mechanism=name)[1] for name in ("laplace", "hashing"))
     assert theory["published"].tolist() == pytest.approx([bound] * 3)
     assert theory["ours"].tolist() == pytest.approx([mean, noised, symbol])
-    assert frame["bytes"].tolist() == [76] * 3 + [4, 5, 28, 76, 76, 0]
+    assert frame["bytes"].tolist() == [76] * 3 + [4, 4, 28, 76, 76, 0]
     assert f"{final_of(epsilon=8.0)[0]:,.0f}" in made.headline
     assert set(made.figures) == {"curve", "epsilons"}
 

@@ -91,8 +91,7 @@ class Comparison:
             f"{tree.log_n_strategies:.1f}; {parameters.replicates} replicates, seed {parameters.seed}",
             f"Mechanism {parameters.mechanism}, tuning {parameters.tuning}: a user sends at most "
             f"{private.bytes_a_report:,} bytes.",
-            f"The bound that is proven for {parameters.trials:,} trials, {private.regret_bound:,.0f}, "
-            "still exceeds the trivial regret of 1 per trial.",
+            f"For {parameters.trials:,} trials no bound is proven below the trivial regret of 1 per trial.",
         )
         headline = (
             f"After {parameters.trials:,} trials the regret is {means[0]} at epsilon "
