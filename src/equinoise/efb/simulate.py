@@ -59,6 +59,9 @@ class EfbRun:
     seed: int | None
     tree: GameTree
 
+    def __repr__(self) -> str:
+        return f"EfbRun({self.label}, {len(self.regret)} replicates of {self.trials[-1]} trials, {self.tree})"
+
     def to_frame(self) -> DataFrame:
         """Return a long frame: replicate, trials, regret, loss."""
         return _results.long_frame({"trials": self.trials}, {"regret": self.regret, "loss": self.loss})

@@ -52,8 +52,8 @@ class Server:
     it. The policy, the strategies and anything else made of reports stay as private as these.
 
     Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by at most
-    exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(sqrt(k) theta), and a noised value that
-    honest noise passes once in e^40 times is refused. TypeError or ValueError for wrong arguments.
+    exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(theta G/sqrt(V0)) while rho is below 1/2,
+    and a noised value that honest noise passes once in e^40 times is refused. `loss_range` must be the users'. TypeError or ValueError for wrong arguments.
 
     References
     ----------
