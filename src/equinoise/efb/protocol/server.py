@@ -53,7 +53,8 @@ class Server:
 
     Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by at most
     exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(theta G/sqrt(V0)) while rho is below 1/2,
-    and a noised value that honest noise passes once in e^40 times is refused. `loss_range` must be the users'. TypeError or ValueError for wrong arguments.
+    and a noised value that honest noise passes once in e^40 times is refused. `loss_range` must be the
+    users'. TypeError or ValueError for wrong arguments.
 
     References
     ----------
