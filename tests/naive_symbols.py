@@ -84,21 +84,41 @@ def symbol_counts(draw, n_symbols):
 
 
 def halves(key, trial, n):
-    """32 public bits for each of n positions: Philox at (0, trial, 0, HASH), then xoshiro, low half first."""
+    """32 public bits for each of n blocks: Philox at (0, trial, 0, HASH), then xoshiro, low half first."""
     words = naive.xoshiro_words(naive.philox_block([int(x) for x in key], [0, trial, 0, HASH]), (n + 1) // 2)
     return [half for word in words for half in (word % 2**32, word // 2**32)][:n]
 
 
-def item(half, n_buckets):
-    """(bucket, sign) of 32 public bits: the lowest is the sign, the rest a fraction of the buckets."""
+def block_event(half, n_buckets):
+    """(turn, sign) of a block's 32 public bits: the lowest is the sign, the rest a fraction of a turn."""
     return (half // 2) * n_buckets // 2**31, 1 - 2 * (half % 2)
 
 
-def half_of(bucket, sign, n_buckets):
-    """Public bits that give a bucket and a sign."""
-    half = 2 * -(-bucket * 2**31 // n_buckets) + (sign < 0)
-    assert item(half, n_buckets) == (bucket, sign)
-    return half
+def placed(events, n, n_buckets):
+    """(bucket, sign) of n items: k after k make a block, and its event (turn, sign) turns it and signs it."""
+    return [((i + events[i // n_buckets][0]) % n_buckets, events[i // n_buckets][1]) for i in range(n)]
+
+
+def items(key, trial, n, n_buckets):
+    """(bucket, sign) of the n items of a trial."""
+    bits = halves(key, trial, n_blocks(n, n_buckets))
+    return placed([block_event(half, n_buckets) for half in bits], n, n_buckets)
+
+
+def n_blocks(n, n_buckets):
+    """How many blocks n items make; the last may be short."""
+    return -(-n // n_buckets)
+
+
+def every_event(n, n_buckets):
+    """All equally likely events of the blocks of n items."""
+    one = [(turn, sign) for turn in range(n_buckets) for sign in (1, -1)]
+    return list(itertools.product(one, repeat=n_blocks(n, n_buckets)))
+
+
+def symbol_for(bucket, sign):
+    """The symbol of a bucket and a sign."""
+    return 2 * bucket + (sign < 0)
 
 
 def gain(epsilon, n_buckets):
@@ -194,15 +214,35 @@ def most_last(tree, costs):
     return largest
 
 
-def constant(epsilon, n_buckets, theta, total, most, q_root):
-    """C of the bound, as MATH has it; `total` is S2, `most` N2, `q_root` Q(root)."""
+def longest(tree):
+    """The most actions of a reduced strategy, by recursion."""
+
+    def of_infoset(s):
+        return 1 + max(sum(map(of_infoset, naive.infosets_below(tree, a))) for a in naive.actions_of(tree, s))
+
+    return of_infoset(0)
+
+
+def moment(epsilon, n_buckets, n_items):
+    """V0: G^2 times the chance that a symbol is of the bucket of an item that was not last.
+
+    That is 1/k where the two are of different blocks, as some are if there are more than k items. In one
+    block they never share a bucket: 2 q.
+    """
+    q = 1 / (mpmath.exp(mpmath.mpf(epsilon)) + 2 * n_buckets - 1)
+    chance = mpmath.mpf(1) / n_buckets if n_items > n_buckets else 2 * q
+    return chance / (1 - 2 * n_buckets * q) ** 2
+
+
+def constant(epsilon, n_buckets, theta, total, most, q_root, n_items):
+    """C of the bound; `total` is S2, `most` N2, `q_root` Q(root), `n_items` the most of a strategy."""
     with mpmath.workdps(40):
         k, e, theta = n_buckets, mpmath.exp(mpmath.mpf(epsilon)), mpmath.mpf(theta)
         q = 1 / (e + 2 * k - 1)
         p = e * q
         big_g = 1 / (p - q)
-        v0 = big_g**2 / k
-        u = mpmath.sqrt(k) * theta
+        v0 = moment(epsilon, k, n_items)
+        u = theta * big_g / mpmath.sqrt(v0)
         ch, sc = 2 * (mpmath.cosh(u) - 1) / u**2, mpmath.sinh(u) / u
         sc3 = 6 * (sc - 1) / u**2
         w = ch * theta**2 / 2
@@ -214,8 +254,48 @@ def constant(epsilon, n_buckets, theta, total, most, q_root):
         )
 
 
+def expected_by_blocks(weights, last, epsilon, n_buckets):
+    """E exp(-sum t y), exactly: `weights` the (t, r) of every item in order, `last` (position, v) of a*.
+
+    Given the symbol, the turns and signs of all blocks without a* are uniform and independent: the bucket of
+    the symbol holds each of their items with chance 1/k, and no two of a block, so a block's factor is
+    1 + sum of c/k. In the block of a*, the symbol is of a*'s own bucket with chance p + q, v telling which
+    sign, and of each other item's with 2q, both signs alike: the factor is
+    1 + sum of 2q c + (p + q) c* - (p - q) (v/r*) sinh(u*).
+    The last two terms are 0 where t of a* is 0, as for a* outside D.
+    """
+    e, k = math.exp(epsilon), n_buckets
+    q = 1 / (e + 2 * k - 1)
+    p = e * q
+    position, value = last
+    product = 1.0
+    for b in range(n_blocks(len(weights), k)):
+        factor = 1.0
+        for i in range(b * k, min(b * k + k, len(weights))):
+            t, r = weights[i]
+            u = r * t / (p - q)
+            if i == position:
+                factor += (p + q) * (math.cosh(u) - 1) - (p - q) * (value / r) * math.sinh(u)
+            else:
+                factor += (math.cosh(u) - 1) * (2 * q if position // k == b else 1 / k)
+        product *= factor
+    return product
+
+
+def bound_on_expected(weights, last, epsilon, n_buckets):
+    """What buckets of all items drawn independently give, which no balanced ones exceed.
+
+    With others' sum C of c, product P of (1 + c/k) and a*'s factor F: 1 + C/k <= P in blocks without a*. In
+    its block, F + 2q C <= F P since F >= 2kq: symbols of other buckets have 2 (k - 1) q, and by the means of
+    its own pair, whose chances are q or more, it adds 2q or more.
+    """
+    position, value = last
+    others = [weight for i, weight in enumerate(weights) if i != position]
+    return expected_factor(others, (*weights[position], value), epsilon, n_buckets)
+
+
 def expected_factor(others, last, epsilon, n_buckets):
-    """E exp(-sum t y) in closed form: `others` are the (t, r) of D, `last` the (t, r, v) of a* or None."""
+    """E exp(-sum t y) with independent buckets, from the (t, r) of D and `last`, (t, r, v) of a* or None."""
     e, k = math.exp(epsilon), n_buckets
     q = 1 / (e + 2 * k - 1)
     p = e * q
@@ -262,13 +342,11 @@ def secret_word(seed, trial):
     return naive.philox_block(key, [0, trial, 0, 2])[0] // 4
 
 
-def symbol(word, low, extra, n_buckets, half, value, radius):
+def symbol(word, low, extra, n_buckets, own, value, radius):
     """The symbol of a word: first the item's own, then its mirror image, then all others in their order."""
-    bucket, sign = item(half, n_buckets)
-    own = 2 * bucket + (sign < 0)
     kept = low + math.floor(extra * (Fraction(1, 2) + Fraction(value) / (2 * Fraction(radius))))
     lengths = [kept, 2 * low + extra - kept] + [low] * (2 * n_buckets - 2)
-    order = [own, own ^ 1] + [s for s in range(2 * n_buckets) if s // 2 != bucket]
+    order = [own, own ^ 1] + [s for s in range(2 * n_buckets) if s // 2 != own // 2]
     for s, length in zip(order, lengths, strict=True):
         if word < length:
             return s

@@ -33,7 +33,7 @@ def a_strategy(k, last=1, bucket=None, tree=ARMS):
     """A strategy of one arm for 2k symbols, from a trial whose address puts the arm into a bucket."""
     for trial in range(10_000):
         strategy = Strategy(trial, [0], [last], symbols=2 * k, key=(1, 2))
-        if bucket is None or truth.item(truth.halves((1, 2), trial, 1)[0], k)[0] == bucket:
+        if bucket is None or truth.items((1, 2), trial, 1, k)[0][0] == bucket:
             return strategy
     raise AssertionError("there is a trial for every bucket")
 
@@ -74,12 +74,11 @@ def test_an_audit_of_two_last_actions_never_finds_more_than_epsilon():
     assert all(truth.epsilon_at_least(first, other, 4, ERROR) <= 1.0 for other in others)
 
 
-def swapped(code, word, half, value, radius):
+def swapped(code, word, own, value, radius):
     """p and q are swapped where the bucket is 0: the item's own symbol is the rarest."""
-    bucket, sign = truth.item(half, code.n_buckets)
-    own, ratio = 2 * bucket + (sign < 0), (code.low + code.extra) / code.low
-    if bucket:
-        return truth.symbol(word, code.low, code.extra, code.n_buckets, half, value, radius)
+    ratio = (code.low + code.extra) / code.low
+    if own >= 2:
+        return truth.symbol(word, code.low, code.extra, code.n_buckets, own, value, radius)
     own ^= int(value < 0)
     rare = int(truth.WORDS / (1 + (2 * code.n_buckets - 1) * ratio))
     others = [s for s in range(2 * code.n_buckets) if s != own]
@@ -90,18 +89,17 @@ def swapped(code, word, half, value, radius):
     )
 
 
-def leaking(code, word, half, value, radius):
+def leaking(code, word, own, value, radius):
     """The sign is the loss's own, and no coin decides between the two."""
-    bucket, sign = truth.item(half, code.n_buckets)
     if word < 2 * code.low + code.extra:
-        return (2 * bucket + (sign < 0)) ^ int(value < 0)
-    return truth.symbol(word, code.low, code.extra, code.n_buckets, half, value, radius)
+        return own ^ int(value < 0)
+    return truth.symbol(word, code.low, code.extra, code.n_buckets, own, value, radius)
 
 
-def doubled(code, word, half, value, radius):
+def doubled(code, word, own, value, radius):
     """Twice the epsilon that was asked for."""
     code = Hashing.of(2.0 * math.log1p(code.extra / code.low), code.n_buckets)
-    return truth.symbol(word, code.low, code.extra, code.n_buckets, half, value, radius)
+    return truth.symbol(word, code.low, code.extra, code.n_buckets, own, value, radius)
 
 
 @pytest.mark.parametrize("fault", [leaking, doubled])
@@ -113,10 +111,10 @@ def test_an_audit_finds_a_planted_fault(fault, monkeypatch):
 def surprise(epsilon, k, loss, bucket=None):
     """p-value of a user's symbols against counted words, chi-square."""
     strategy, code = a_strategy(k, bucket=bucket), Hashing.of(epsilon, k)
-    bucket, sign = truth.item(truth.halves((1, 2), strategy.trial, 1)[0], k)
+    own = truth.symbol_for(*truth.items((1, 2), strategy.trial, 1, k)[0])
     expected = np.full(2 * k, float(code.low))
-    expected[2 * bucket + (sign < 0)] += code.extra * loss
-    expected[2 * bucket + (sign > 0)] += code.extra * (1.0 - loss)
+    expected[own] += code.extra * loss
+    expected[own ^ 1] += code.extra * (1.0 - loss)
     found = np.bincount(symbols_of(User(ARMS, epsilon), strategy, 1, loss), minlength=2 * k)
     return stats.chisquare(found, SENT * expected / truth.WORDS).pvalue
 
@@ -151,10 +149,10 @@ def test_a_secure_symbol_is_the_one_of_62_bits_of_the_operating_system(k, monkey
     words += rng.integers(truth.WORDS, size=30 if k < 100 else 3).tolist()
     for last, loss in ((0, 0.3), (0, 0.55), (1, 0.9), (1, 0.1), (2, 0.5), (3, 0.0)):
         strategy = a_strategy(k, last)
-        half = truth.halves((1, 2), strategy.trial, 1)[0]
+        own = truth.symbol_for(*truth.items((1, 2), strategy.trial, 1, k)[0])
         radius = max(abs(ranges[last] - 0.5)) or 1.0
         for word in words:
-            wanted = truth.symbol(word, code.low, code.extra, k, half, loss - 0.5, radius)
+            wanted = truth.symbol(word, code.low, code.extra, k, own, loss - 0.5, radius)
             kept = code.low + code.extra * (0.5 + (loss - 0.5) / (2 * radius))
             if abs(word - kept) > 2**11:  # there the share's last bit decides, within [q, p] all the same
                 assert user.report(strategy, last, loss).symbol == wanted
@@ -293,7 +291,9 @@ def test_a_server_refuses_what_no_user_sends_and_stays_as_it_was(epsilon):
         with pytest.raises((TypeError, ValueError), match="report"):
             server.update(report)
         assert state(server) == before
-    server.update(Report(5, symbol=k2 - 1))
+    strategy = server.draw()
+    items = truth.items(strategy.key, 5, len(strategy.actions), k2 // 2)
+    server.update(Report(5, symbol=truth.symbol_for(*items[-1])))
     assert server.trial == 6 and server.policy.tobytes() != before[0]
 
 
@@ -357,11 +357,11 @@ def test_a_user_answers_any_server_privately_or_not_at_all():
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0, 8.0])
 def test_one_report_moves_no_weight_further_than_promised(epsilon):
-    """exp(sqrt(k) theta), theta = eta sqrt(V0 Q)/rho, whichever symbol is sent."""
+    """exp(U), U = theta G/sqrt(V0) and theta = eta sqrt(V0 Q)/rho, whichever symbol is sent."""
     tuning = tune(TREE, 10**5, epsilon, loss_range=KUHN.loss_range)
     nu, q_root = truth.split_plan(TREE, tuning.radius)
     k, big_g = tuning.symbols // 2, truth.gain(epsilon, tuning.symbols // 2)
-    most = math.sqrt(k) * tuning.learning_rate * math.sqrt(big_g**2 / k * q_root) / tuning.explore
+    most = tuning.learning_rate * big_g * math.sqrt(q_root) / tuning.explore
     for symbol in range(0, tuning.symbols, max(1, k // 8)):
         server = Server(TREE, horizon=10**5, epsilon=epsilon, tuning=tuning, seed=symbol)
         before = server.policy

@@ -93,7 +93,7 @@ class Tuning:
     >>> bool(abs(tuning.bound(10**6) - tuning.regret_bound) < 1e-6), tuning.bound([0, 10]).tolist()
     (True, [0.0, 10.0])
     >>> tuning.mechanism, tuning.symbols
-    ('hashing', 18)
+    ('hashing', 14)
     """
 
     learning_rate: float
@@ -305,10 +305,10 @@ def _best_code(
     """Return C, the number of buckets k and rho/eta that make the bound of hashing least.
 
     `longest` is the most actions of a strategy, `total` the sum of r^2, `most` the largest sum over actions
-    that can be last together, `root_q` the root of Q. For every k the best of 900 U is taken; C is flat
-    where it is least.
+    that can be last together, `root_q` the root of Q. For every k the best of 900 values of U is taken, and
+    theta from it, since theta is tiny where 2 q is; C is flat where it is least.
     """
-    u = np.geomspace(1e-3, 20.0, 900)
+    u = np.geomspace(1e-3, 8.0, 900)
     ch, sc = 2.0 * (np.cosh(u) - 1.0) / u**2, np.sinh(u) / u
     top = min(4.0 * max(1.0, 0.5 * math.expm1(min(epsilon, 40.0))), MAX_BUCKETS)
     best = (math.inf, 1, 0.0)
