@@ -348,11 +348,14 @@ def test_frames(mechanism):
         tree, environment, horizon=20, epsilon=4.0, mechanism=mechanism, n_replicates=5, n_checkpoints=4
     )
     frame = run.to_frame()
-    assert frame.columns.tolist() == ["replicate", "trials", "regret", "loss"]
+    what = {"learner": "dp-efb", "mechanism": mechanism, "tuning": "sharp", "epsilon": 4.0, "seed": 0}
+    assert frame.columns.tolist() == ["replicate", "trials", "regret", "loss", *what]
+    assert [frame[name].unique().tolist() for name in what] == [[value] for value in what.values()]
     assert frame["regret"].to_numpy().reshape(5, 4).tolist() == run.regret.tolist()
     assert frame["trials"].tolist() == run.trials.tolist() * 5
     summary = run.summary()
     assert summary["trials"].tolist() == run.trials.tolist()
+    assert summary.iloc[-1][list(what)].to_dict() == what
     mean, stderr = run.regret.mean(axis=0), run.regret.std(axis=0, ddof=1) / math.sqrt(5)
     np.testing.assert_allclose(summary["mean"], mean, rtol=1e-12)
     np.testing.assert_allclose(summary["stderr"], stderr, rtol=1e-12)

@@ -44,8 +44,10 @@ class EfbRun:
     --------
     >>> from equinoise.games import load
     >>> run = simulate(*load("bandit(3)"), horizon=100, epsilon=4, n_replicates=2, n_checkpoints=2)
-    >>> run.to_frame().shape, run.summary().columns[-1], run.label
-    ((4, 4), 'bound', 'dp-efb, ε = 4')
+    >>> run.to_frame().shape, run.summary().columns[6], run.label
+    ((4, 9), 'bound', 'dp-efb, ε = 4')
+    >>> list(run.summary().columns[7:])
+    ['learner', 'mechanism', 'tuning', 'epsilon', 'seed']
     """
 
     trials: Ints
@@ -63,13 +65,23 @@ class EfbRun:
         return f"EfbRun({self.label}, {len(self.regret)} replicates of {self.trials[-1]} trials, {self.tree})"
 
     def to_frame(self) -> DataFrame:
-        """Return a long frame: replicate, trials, regret, loss."""
-        return _results.long_frame({"trials": self.trials}, {"regret": self.regret, "loss": self.loss})
+        """Return a long frame: replicate, trials, regret, loss, and what the run was."""
+        values = {"regret": self.regret, "loss": self.loss}
+        return _results.long_frame({"trials": self.trials}, values).assign(**self._what())
+
+    def _what(self) -> dict[str, Any]:
+        """Return learner, mechanism, tuning, epsilon and seed: the same in every row of a frame."""
+        private = math.isfinite(self.epsilon) and self.tuning.learning_rate > 0.0
+        how = {"mechanism": self.tuning.mechanism if private else "none", "tuning": self.tuning.rule}
+        return {"learner": self.learner, **how, "epsilon": self.epsilon, "seed": self.seed}
 
     def summary(self) -> DataFrame:
-        """Return mean, standard error and 95% interval of the regret at each checkpoint, and the bound."""
+        """Return mean, standard error and 95% interval of the regret at each checkpoint, and the bound.
+
+        And what the run was, as in :meth:`to_frame`.
+        """
         frame = _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
-        return frame.assign(bound=self.tuning.bound(self.trials))
+        return frame.assign(bound=self.tuning.bound(self.trials), **self._what())
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw mean regret with its 95% interval and the proven bound; return the Axes."""
