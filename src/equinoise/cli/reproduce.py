@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Thread
 from typing import Annotated, Any
@@ -57,7 +57,7 @@ def command(
         try:
             with _bars(report.steps) as watch:
                 steps = plan.perform(report, folder, executor=pool, watch=watch)
-                while done := driver.submit(next, steps, None).result():
+                while done := _heard(driver.submit(next, steps, None)):
                     report = done
         except KeyboardInterrupt:
             if report.finished or settings.full:
@@ -66,6 +66,13 @@ def command(
         finally:
             if report.finished:
                 _print(report, folder, as_json=as_json)
+
+
+def _heard(future: Future[Any]) -> Any:
+    """Wait for a result, waking now and then: Ctrl-C just before an endless wait would not be heard."""
+    while not wait([future], timeout=0.2).done:
+        pass
+    return future.result()
 
 
 def _processors() -> int:
