@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -110,7 +111,7 @@ class Tuning:
     explore: float = field(default=0.0, metadata={"later": True})
     radius: Floats | None = field(default=None, metadata={"later": True})
 
-    @property
+    @cached_property
     def code(self) -> Hashing | None:
         """The symbols and their probabilities; None where a report is a value for each action."""
         return Hashing.of(self.epsilon, self.symbols // 2) if self.symbols else None

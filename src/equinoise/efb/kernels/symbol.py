@@ -123,7 +123,10 @@ def _enter(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, i: int, a: 
 def _explore(
     plan: SymbolPlan, weights: Weights, visits: SymbolVisits, s0: Any, s1: Any, s2: Any, s3: Any
 ) -> int:
-    """Draw a reduced strategy from nu, and look up what the policy says of it."""
+    """Draw a reduced strategy from nu, and look up what the policy says of it.
+
+    Apart from :func:`draw`, whose loop then asks nothing more at a visit; few trials come here.
+    """
     visits.infoset[0] = 0
     n = 1
     i = 0
@@ -224,6 +227,7 @@ def _step(
 
 @njit(forceinline=True)
 def _learn_some(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, n: int, reported: Any) -> None:
+    """Update by a symbol of one bucket out of several: only the marked visits, and what lies above them."""
     factor, marked, moved = visits.factor, visits.marked, visits.moved
     n_buckets, symbol, rate, explore = reported
     n_blocks = (n + n_buckets - 1) // n_buckets
