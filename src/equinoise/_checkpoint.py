@@ -105,11 +105,11 @@ def _is_left_over(path: Path) -> bool:
 
 
 def _read(path: Path, start: int, stop: int) -> Arrays | None:
-    with contextlib.suppress(ValueError, OSError):
-        arrays, meta = _files.load_arrays(path, _KIND)
+    with contextlib.suppress(ValueError, OSError), _files.loaded(path, _KIND) as (arrays, meta):
         if (meta["start"], meta["stop"]) == (start, stop):
             values = [arrays[f"a{i}"] for i in range(len(arrays))]
-            return tuple(values) if meta["names"] is None else dict(zip(meta["names"], values, strict=True))
+            names = meta["names"]
+            return tuple(values) if names is None else dict(zip(names, values, strict=True))
     return None
 
 

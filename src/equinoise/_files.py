@@ -100,7 +100,7 @@ def save_arrays(
 ) -> None:
     """Write arrays, and what JSON can hold, as NumPy's ``.npz`` without pickles, under the exact name `path`.
 
-    `kind` says what the file holds and in which version; :func:`load_arrays` asks for the same. `mode` is as
+    `kind` says what the file holds and in which version; :func:`loaded` asks for the same. `mode` is as
     of :func:`replacing`.
     """
     import numpy as np
@@ -111,11 +111,14 @@ def save_arrays(
         np.savez(file, allow_pickle=False, **everything)
 
 
-def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Read what :func:`save_arrays` wrote: (arrays, meta), the arrays read-only.
+@contextlib.contextmanager
+def loaded(
+    path: str | os.PathLike[str], kind: str, what: str = ""
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Read what :func:`save_arrays` wrote: (arrays, meta), the arrays read-only, for a block that uses them.
 
-    ValueError where the file is cut short, damaged, or holds something else than `kind`; OSError where there
-    is none to read.
+    ValueError where the file is cut short, damaged, or holds something else than `kind`, and where the block
+    fails: it says that this is no whole `what`, by default `kind`. OSError where there is none to read.
     """
     import numpy as np
 
@@ -125,10 +128,10 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Arra
             if meta.pop("kind") != kind:
                 raise ValueError("it is of another kind or version")
             arrays = {name: archive[name] for name in archive.files if name != _META}
+        for array in arrays.values():
+            array.flags.writeable = False
+        yield arrays, meta
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Exception as error:  # a damaged archive fails in many ways, of zip, of zlib, of NumPy
-        raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {kind}: {error}") from error
-    for array in arrays.values():
-        array.flags.writeable = False
-    return arrays, meta
+        raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {what or kind}: {error}") from error

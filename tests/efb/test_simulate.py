@@ -375,3 +375,32 @@ def test_trees_of_many_shapes(mechanism):
         total = np.add.reduceat(run.policy, tree.action_ptr[:-1], axis=1)
         np.testing.assert_allclose(total, 1.0, rtol=1e-12)
         assert np.isfinite(run.regret).all()
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("seed", [None, 2**70])
+def test_a_run_in_a_file_is_the_same_run(kind, seed, tmp_path):
+    tree, environment = load("kuhn_poker")
+    run = simulate(tree, environment, horizon=50, n_replicates=3, seed=seed, **options_of(kind))
+    run.save(tmp_path / "run")
+    again = EfbRun.load(tmp_path / "run")
+    assert again.to_frame().equals(run.to_frame())
+    assert again.summary().equals(run.summary())
+    assert (repr(again), again.bytes_a_report) == (repr(run), run.bytes_a_report)
+    assert again.final_policy(2).to_dict() == run.final_policy(2).to_dict()
+
+
+def test_a_file_that_is_no_run_is_refused(tmp_path):
+    tree, environment = load("kuhn_poker")
+    run = simulate(tree, environment, horizon=50, epsilon=2.0)
+    run.save(tmp_path / "run")
+    whole = (tmp_path / "run").read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "cut").write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=r"path .*cut.* does not hold a whole run"):
+            EfbRun.load(tmp_path / "cut")
+    tree.save(tmp_path / "tree")
+    with pytest.raises(ValueError, match="does not hold a whole run: it is of another kind"):
+        EfbRun.load(tmp_path / "tree")
+    with pytest.raises(FileNotFoundError):
+        EfbRun.load(tmp_path / "nothing")

@@ -242,3 +242,42 @@ def test_a_schedule_has_no_more_trials_than_an_integer_counts():
     with pytest.raises(ValueError, match="entries"):
         Schedule([(environment, 2**61)] * 9)
     assert Schedule([(environment, 2**61), (environment, 2**61)]).total == 2**62
+
+
+def test_losses_that_change_from_trial_to_trial():
+    """Against a schedule that is written out; what is not a loss stays as it is."""
+    tree, given = from_nested([[0.25, 0.5], [1.0]])
+    environment = Environment(tree, given.infoset_prob, [0.25, 0.75, 1.0], given.leaf_loss, (-1.0, 3.0))
+    losses = [[0.0, 1.0, 0.5], [0.5, 0.0, 1.0], [0.0, 1.0, 0.5]]
+    entries = [(Environment(tree, environment.infoset_prob, environment.leaf_prob, row), 1) for row in losses]
+    plain = Schedule(entries * 2)
+    for schedule in (
+        Schedule.of_losses(environment, losses * 2),
+        Schedule.of_losses(environment, lambda t: losses[t % 3], trials=6),
+    ):
+        assert schedule.total == 6
+        assert [schedule.action_loss(t).tolist() for t in range(7)] == [
+            plain.action_loss(t).tolist() for t in range(7)
+        ]
+        assert schedule.loss_range.tolist() == plain.loss_range.tolist() == [[0.0, 1.0], [0.5, 1.0]]
+        first, second = schedule.environments[:2]
+        assert (first is schedule.environments[2], first.payoff_range) == (True, (-1.0, 3.0))
+        assert second.cumulative[1].tolist() == [0.25, 1.0, 1.0]
+        assert not second.leaf_loss.flags.writeable
+
+
+def test_losses_that_are_none_are_refused():
+    _, environment = from_nested([[0.25], [1.0]])
+    for losses, trials, error, words in (
+        ([[0.0, 0.0, 0.0]], None, ValueError, r"losses must have shape \(any, 2\)"),
+        ([[0.0, 1.5]], None, ValueError, "losses must be at most 1"),
+        ([[0.0, float("nan")]], None, ValueError, "losses must be finite"),
+        ([], None, ValueError, "losses"),
+        (lambda t: [0.0], 3, ValueError, r"losses\(0\) must have shape \(2\)"),
+        (lambda t: [0.0, -0.1 * t], 3, ValueError, r"losses\(1\) must be at least 0"),
+        (lambda t: [0.0, 0.0], None, TypeError, "trials"),
+    ):
+        with pytest.raises(error, match=words):
+            Schedule.of_losses(environment, losses, trials)
+    with pytest.raises(TypeError, match="environment"):
+        Schedule.of_losses("kuhn_poker", [[0.0, 1.0]])

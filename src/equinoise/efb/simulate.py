@@ -10,13 +10,25 @@ import numpy as np
 
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
+from equinoise._files import loaded, save_arrays
 from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, NamedTuple, Sequence, Words
 from equinoise.efb import baselines
 from equinoise.efb.kernels import setup, symbol, trial, weights as _weights
 from equinoise.efb.protocol.messages import Report
-from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_tuning, loss_radius
+from equinoise.efb.tuning import (
+    MAX_HORIZON,
+    MECHANISMS,
+    RULES,
+    Tuning,
+    checked_tuning,
+    loss_radius,
+    packed,
+    unpacked,
+)
 from equinoise.games import Environment, GameTree, Policy, Schedule
 
+_KIND = "equinoise run in a game, version 1"
+_ARRAYS = ("trials", "regret", "loss", "policy")
 _WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
 
 
@@ -88,6 +100,21 @@ class EfbRun:
         from equinoise.report import figures
 
         return figures.regret_curve(ax, [(self.label, self)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the run to a file (NumPy's ``.npz``, without pickles) under just this name, atomically."""
+        arrays, meta = packed(self.tree, self.tuning)
+        arrays |= {name: getattr(self, name) for name in _ARRAYS}
+        what = {name: getattr(self, name) for name in ("regret_bound", "learner", "epsilon", "seed")}
+        save_arrays(path, _KIND, arrays, meta | what)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "EfbRun":
+        """Read what :meth:`save` wrote; ValueError for a file that is damaged or something else."""
+        with loaded(path, _KIND, "run") as (arrays, meta):
+            tree, tuning = unpacked(arrays, meta)
+            what = {name: meta[name] for name in ("regret_bound", "learner", "epsilon", "seed")}
+            return cls(**{name: arrays[name] for name in _ARRAYS}, tuning=tuning, tree=tree, **what)
 
     @property
     def bytes_a_report(self) -> int:

@@ -1,7 +1,7 @@
 """Learning rate, exploration and regret bound of DP-EFB, from the tree, the horizon and epsilon alone."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,10 +9,10 @@ import numpy as np
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
 from equinoise._checks import Row
-from equinoise._typing import ArrayLike, Callable, Floats, Mapping
+from equinoise._typing import Any, ArrayLike, Callable, Floats, Mapping
 from equinoise.efb.kernels import setup
 from equinoise.games import GameTree
-from equinoise.games.tree import seal
+from equinoise.games.tree import POINTERS, parts, seal
 from equinoise.mechanisms.hashing import MAX_BUCKETS, Hashing
 
 MAX_HORIZON = 2**53
@@ -52,6 +52,7 @@ MECHANISMS: Mapping[str, Row] = {
         ),
     )
 }
+_ARRAYS = ("exploration", "radius")  # of a tuning
 _LARGEST_SCALE = 1e150  # of the noise: its square is still a number
 
 
@@ -124,6 +125,21 @@ class Tuning:
         counts: Floats = _checks.array("trials", trials, np.float64, None, low=0.0)
         start = self.start_cost / self.learning_rate if self.learning_rate > 0.0 else 0.0
         return np.minimum(start + self.slope * counts + self.offset, counts)
+
+
+def packed(tree: GameTree, tuning: Tuning) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a tree and a tuning as arrays and as what JSON holds, for a file."""
+    arrays, labels = parts(tree)
+    given = {field.name: getattr(tuning, field.name) for field in fields(Tuning)}
+    arrays |= {name: given.pop(name) for name in _ARRAYS if given[name] is not None}
+    return arrays, {"tuning": given, "labels": labels}
+
+
+def unpacked(arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> tuple[GameTree, Tuning]:
+    """Return what :func:`packed` was given."""
+    own = {name: arrays[name] for name in _ARRAYS if name in arrays}
+    tree = GameTree(*(arrays[name] for name in POINTERS), **meta["labels"])
+    return tree, Tuning(**own, **meta["tuning"])
 
 
 def noise_scale(epsilon: float, sensitivity: float = 2.0) -> float:
@@ -352,8 +368,7 @@ def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str
     slope = rate * n * constant
     setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
     offset = 1.0 if rule == "paper" else 0.0
-    bound = math.sqrt(n * horizon * start_cost * constant) + slope * horizon + offset
-    bound = min(bound, float(horizon))
+    bound = min(math.sqrt(n * horizon * start_cost * constant) + slope * horizon + offset, float(horizon))
     return Tuning(rate, seal(exploration), bound, rule, horizon, epsilon, start_cost, slope, offset)
 
 
@@ -380,8 +395,5 @@ def _root(function: Callable[[float], float]) -> float:
     low, high = 0.0, 1.0
     while high - low > 1e-14 * high:
         middle = 0.5 * (low + high)
-        if function(middle) > 0.0:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if function(middle) > 0.0 else (low, middle)
     return high

@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any, ArrayLike, Floats, Ints, Iterable
+from equinoise._typing import Any, ArrayLike, Callable, Floats, Ints, Iterable
 from equinoise.games import kernels
 from equinoise.games.tree import GameTree, keep, seal
 
@@ -108,13 +108,7 @@ class Environment:
     @property
     def loss_range(self) -> Floats:
         """Smallest and largest loss of each action's own leaves, float64[A, 2]; 1/2 where it has none."""
-        some = np.diff(self.tree.leaf_ptr) > 0
-        starts = self.tree.leaf_ptr[:-1][some]
-        ranges = np.full((self.tree.n_actions, 2), 0.5)
-        if len(starts):
-            ranges[some, 0] = np.minimum.reduceat(self.leaf_loss, starts)
-            ranges[some, 1] = np.maximum.reduceat(self.leaf_loss, starts)
-        return seal(ranges)
+        return _loss_range(self.tree, self.leaf_loss, self.leaf_loss)
 
     @cached_property
     def cumulative(self) -> tuple[Floats, Floats]:
@@ -170,6 +164,17 @@ def _rebuild(*fields: Any) -> Environment:
     return Environment(fields[0], seal(fields[1]), seal(fields[2]), seal(fields[3]), payoff_range=fields[4])
 
 
+def _loss_range(tree: GameTree, low: Floats, high: Floats) -> Floats:
+    """Return the smallest of `low` float64[L] and largest of `high` below each action, float64[A, 2]."""
+    some = np.diff(tree.leaf_ptr) > 0
+    starts = tree.leaf_ptr[:-1][some]
+    ranges = np.full((tree.n_actions, 2), 0.5)
+    if len(starts):
+        ranges[some, 0] = np.minimum.reduceat(low, starts)
+        ranges[some, 1] = np.maximum.reduceat(high, starts)
+    return seal(ranges)
+
+
 def _is_tree(name: str, value: object) -> None:
     if not isinstance(value, GameTree):
         raise TypeError(f"{name} must be a GameTree, got {_checks.shown(value)}")
@@ -203,7 +208,7 @@ class Schedule:
     ----------
     entries : sequence of (Environment, int)
         Environments on one tree (the same object, or equal pointer arrays), and how many trials each lasts;
-        TypeError or ValueError for anything else.
+        TypeError or ValueError for anything else. ``entries * 10`` goes through a list of them ten times.
 
     Examples
     --------
@@ -232,6 +237,47 @@ class Schedule:
             raise ValueError(f"entries must last at most {_MOST_TRIALS} trials together")
         object.__setattr__(self, "entries", entries)
 
+    @classmethod
+    def of_losses(
+        cls,
+        environment: Environment,
+        losses: ArrayLike | Callable[[int], ArrayLike],
+        trials: int | None = None,
+    ) -> "Schedule":
+        """Return a schedule in which the losses change from trial to trial, and nothing else does.
+
+        Parameters
+        ----------
+        environment : Environment
+            Its tree, of L leaves, its probabilities and its payoff range are those of every trial.
+        losses : float64[T, L] or callable
+            The losses at the leaves in each trial, in [0, 1]; or what returns those of trial t, float64[L],
+            and is asked once for each, beforehand: the adversary does not see how the learner plays.
+        trials : int, optional
+            T, which a callable does not tell.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For losses of another shape or range, and anything of the wrong kind.
+
+        Examples
+        --------
+        >>> from equinoise.games import load
+        >>> tree, environment = load("bandit(2)")
+        >>> schedule = Schedule.of_losses(environment, lambda t: [t % 2, 0.5], trials=100)
+        >>> schedule.action_loss(100)
+        array([50., 50.])
+        """
+        length = _known(environment).tree.n_leaves
+        if callable(losses):
+            n = _checks.integer("trials", trials, 1, _MOST_TRIALS)
+            losses = np.array([_losses(f"losses({t})", losses(t), length) for t in range(n)])
+        rows = _losses("losses", losses, trials, length)
+        different, which = np.unique(rows, axis=0, return_inverse=True)
+        environments = [_losing(environment, row) for row in different]
+        return cls(tuple((environments[i], 1) for i in which.tolist()))
+
     @property
     def tree(self) -> GameTree:
         """The tree that all environments share."""
@@ -250,8 +296,10 @@ class Schedule:
     @cached_property
     def loss_range(self) -> Floats:
         """Smallest and largest loss of each action's own leaves in any environment, float64[A, 2]."""
-        ranges = np.stack([environment.loss_range for environment in set(self.environments)])
-        return seal(np.stack([ranges[..., 0].min(axis=0), ranges[..., 1].max(axis=0)], axis=-1))
+        low = high = self.entries[0][0].leaf_loss
+        for environment in set(self.environments):
+            low, high = np.minimum(low, environment.leaf_loss), np.maximum(high, environment.leaf_loss)
+        return _loss_range(self.tree, low, high)
 
     @property
     def total(self) -> int:
@@ -266,6 +314,18 @@ class Schedule:
             result += min(left, lasts) * environment.action_loss
             left -= min(left, lasts)
         return seal(result)
+
+
+def _losses(name: str, losses: ArrayLike, *shape: int | None) -> Floats:
+    return _checks.array(name, losses, np.float64, shape, low=0.0, high=1.0)
+
+
+def _losing(environment: Environment, leaf_loss: Floats) -> Environment:
+    """Return an environment with other losses, which were checked; a thousand take no time."""
+    changed = Environment.__new__(Environment)
+    keeps = ("tree", "infoset_prob", "leaf_prob", "payoff_range", "cumulative")
+    vars(changed).update({name: getattr(environment, name) for name in keeps}, leaf_loss=seal(leaf_loss))
+    return changed
 
 
 def _entry(i: int, entry: object) -> tuple[Environment, int]:

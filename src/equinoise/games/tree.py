@@ -10,7 +10,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
-from equinoise._files import load_arrays, save_arrays
+from equinoise._files import loaded, save_arrays
 from equinoise._typing import Any, Array, Flags, Floats, Ints, Sequence
 
 _Int = Ints
@@ -170,18 +170,18 @@ class GameTree:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tree to a file (NumPy's ``.npz``, without pickles) under just this name, atomically."""
-        arrays = {name: getattr(self, name) for name in POINTERS}
-        save_arrays(path, _KIND, arrays, {name: getattr(self, name) for name in LABELS})
+        save_arrays(path, _KIND, *parts(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GameTree:
         """Read a tree that :meth:`save` wrote; ValueError for a file that is damaged or something else."""
-        arrays, labels = load_arrays(path, _KIND)
-        try:
-            fields: dict[str, Any] = {name: arrays[name] for name in POINTERS} | labels
-            return cls(**fields)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {_KIND}: {error}") from error
+        with loaded(path, _KIND) as (arrays, labels):
+            return cls(**arrays, **labels)
+
+
+def parts(tree: GameTree) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments that make a tree: the pointer arrays and the labels, by name."""
+    return {name: getattr(tree, name) for name in POINTERS}, {name: getattr(tree, name) for name in LABELS}
 
 
 def _rebuild(*fields: Any) -> GameTree:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import numpy as np
 
 from equinoise import _checks
-from equinoise._files import load_arrays, save_arrays
+from equinoise._files import loaded, save_arrays
 from equinoise._typing import Any, Array, Callable, Floats, Iterator, Mapping
 from equinoise.bandits.live.player import Player, Setting
 
@@ -206,13 +206,10 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
 
 def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
     """Read a bandit of a class from a file; errors as :meth:`Bandit.load` has them."""
-    arrays, meta = load_arrays(path, _KIND)
-    try:
+    with loaded(path, _KIND, cls.__name__) as (arrays, meta):
         if meta["class"] != cls.__name__:
             raise ValueError(f"it holds a {meta['class']}")
         return _restored(cls, arrays, meta)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {cls.__name__}: {error}") from error
 
 
 def _restored(cls: type[Live], arrays: Arrays, meta: dict[str, Any]) -> Live:

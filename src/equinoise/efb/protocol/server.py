@@ -6,21 +6,19 @@ and plays with one seed repeat replicate 0 of a simulation bit for bit.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._files import load_arrays, save_arrays
+from equinoise._files import loaded, save_arrays
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, Floats, Words
 from equinoise.efb.baselines import first_policy
 from equinoise.efb.kernels import setup, symbol as _symbol, trial as _kernels, weights
 from equinoise.efb.protocol.messages import Report, Strategy
-from equinoise.efb.tuning import RULES, Tuning, checked_tuning, noise_scale, tune
+from equinoise.efb.tuning import RULES, Tuning, checked_tuning, noise_scale, packed, tune, unpacked
 from equinoise.games import GameTree, Policy
-from equinoise.games.tree import LABELS, POINTERS
 
 _KIND = "equinoise server, version 1"
 _RARE = 40.0  # scales of noise, which an honest value passes once in e^40 times
@@ -195,34 +193,21 @@ class Server:
 
         A strategy that was drawn and not answered yet is drawn again, the same one, after the load.
         """
-        fields = {field.name: getattr(self.tuning, field.name) for field in dataclasses.fields(Tuning)}
-        exploration, radius = fields.pop("exploration"), fields.pop("radius")
-        labels = {name: getattr(self.tree, name) for name in LABELS}
-        arrays = {name: getattr(self.tree, name) for name in POINTERS}
-        arrays |= {
-            "weight": self._weights.weight[: self.tree.n_actions],
-            "exploration": exploration,
-            "key": self._key,
-        }
-        arrays |= {} if radius is None else {"radius": radius}
-        save_arrays(path, _KIND, arrays, {"trial": self._trial, "tuning": fields, "labels": labels})
+        arrays, meta = packed(self.tree, self.tuning)
+        arrays |= {"weight": self._weights.weight[: self.tree.n_actions], "key": self._key}
+        save_arrays(path, _KIND, arrays, {"trial": self._trial, **meta})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Server:
         """Read what :meth:`save` wrote; ValueError for a file that is damaged or something else."""
-        arrays, meta = load_arrays(path, _KIND)
-        try:
-            fields: dict[str, Any] = {name: arrays[name] for name in POINTERS} | meta["labels"]
-            tree = GameTree(**fields)
-            tuning = Tuning(exploration=arrays["exploration"], radius=arrays.get("radius"), **meta["tuning"])
+        with loaded(path, _KIND, "server") as (arrays, meta):
+            tree, tuning = unpacked(arrays, meta)
             checked_tuning(tree, tuning, tuning.horizon, tuning.epsilon, tuning.mechanism, (0.0, 1.0))
             trial = _checks.integer("trial", meta["trial"], 0, tuning.horizon)
             weight = _checks.array("weight", arrays["weight"], np.float64, (tree.n_actions,), low=0.0)
             if not np.maximum.reduceat(weight, tree.action_ptr[:-1]).all():
                 raise ValueError("weight must not vanish over an infoset")
             key = _checks.array("key", arrays["key"], np.uint64, (2,))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"path {os.fspath(path)!r} does not hold a whole server: {error}") from error
-        server = cls.__new__(cls)
-        server._start(tree, tuning, weight, key, trial)
+            server = cls.__new__(cls)
+            server._start(tree, tuning, weight, key, trial)
         return server
