@@ -340,6 +340,7 @@ def test_confidence_is_the_index_of_one_pull():
     assert table.tolist() == [confidence_at(2, t) for t in range(1, 51)]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("counter", ["binary", "hybrid"])
 @pytest.mark.parametrize("horizon", [1, 2, 15, 16, 17, 1000])
 def test_widths_are_the_tail_of_the_counters_noise(counter, horizon):

@@ -365,6 +365,7 @@ def test_gaussian_rewards():
         run.bias("hoeffding")
 
 
+@compiled
 def test_options_of_policies():
     base = run_of("private-ucb", epsilon=1.0, n=40, horizon=200)
     assert base.options == {"width": "counter", "counter": "binary"}

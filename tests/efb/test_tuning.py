@@ -209,6 +209,7 @@ def test_one_strategy_has_nothing_to_learn(rule, mechanism, epsilon):
     assert np.isfinite(ours.bound([0, 1, 100])).all()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("rule", "mechanism"), WAYS)
 def test_deep_and_wide_trees(rule, mechanism):
     """A chain of 100,000 infosets, and one infoset of a million actions: no recursion, nothing overflows."""
@@ -250,6 +251,7 @@ def test_the_published_rule_is_for_the_published_mechanism(epsilon):
             call()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("mechanism", ["hashing", "laplace"])
 def test_nothing_is_proven_of_changed_parameters(mechanism):
     """A tuning that no rule gave keeps no bound of a rule: neither with another rate nor exploration."""

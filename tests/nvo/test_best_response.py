@@ -20,7 +20,7 @@ COMPILED = not numba.config.DISABLE_JIT
 
 def some(n):
     """Return that many seeds; a few where kernels run in Python."""
-    return range(n if COMPILED else n // 10)
+    return range(n if COMPILED else n // 25)
 
 
 def histogram_of(bins, n_bins):

@@ -40,7 +40,7 @@ def a_problem(masses, counts, epsilon):
 # ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("nodes", "n_games"), [(1, 300), (4, 100), (64, 200)])
+@pytest.mark.parametrize(("nodes", "n_games"), [(1, 150), (4, 60), (64, 100)])
 def test_it_never_exceeds_the_optimum(nodes, n_games):
     """And is infinite never where a profile is certified."""
     ratios, infeasible = [], []
