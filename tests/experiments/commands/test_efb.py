@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests import naive
 
-from equinoise import efb
+from equinoise import efb, games
 from equinoise.experiments.commands.efb import Parameters, compare, prepare
 
 
@@ -91,6 +92,10 @@ def test_one_replicate_and_no_privacy_make_json(made):
         ({"checkpoints": 0}, ValueError, "checkpoints must"),
         ({"seed": -1}, ValueError, "seed must"),
         ({"tuning": "best"}, ValueError, "tuning must"),
+        ({"epsilon": (1.0, 0.0)}, ValueError, "epsilon must"),
+        ({"epsilon": (1.0, 4.0, 1.0)}, ValueError, "epsilon must be values that differ"),
+        ({"epsilon": ()}, ValueError, "epsilon must"),
+        ({"learner": "exp4"}, ValueError, "learner must"),
     ],
 )
 def test_wrong_parameters(changes, error, words):
@@ -100,8 +105,63 @@ def test_wrong_parameters(changes, error, words):
 
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
-    [({"game": 3}, TypeError, "game must"), ({"recall": "forget"}, ValueError, "recall must")],
+    [
+        ({"game": 3}, TypeError, "game must"),
+        ({"recall": "forget"}, ValueError, "recall must"),
+        ({"learner": "ixomd"}, ValueError, "epsilon must be math.inf for learner 'ixomd'"),
+        ({"opponents": "nobody.json"}, ValueError, "opponents must be 'uniform' or a JSON file"),
+        ({"schedule": ("uniform",)}, ValueError, "schedule must be of TRIALS:OPPONENTS"),
+        ({"schedule": ("0:uniform",)}, ValueError, "schedule must"),
+        ({"schedule": ("10:",)}, ValueError, "schedule must"),
+    ],
 )
 def test_wrong_games(changes, error, words):
     with pytest.raises(error, match=words):
         prepare(Parameters(**{"game": "kuhn_poker"} | changes))
+
+
+def test_several_epsilons_are_runs_by_their_names():
+    parameters = Parameters("kuhn_poker", epsilon=(0.5, 4.0), trials=200, replicates=2, checkpoints=10)
+    several = compare(*prepare(parameters), parameters)
+    assert list(several.runs) == ["epsilon 0.5", "epsilon 4", "no privacy", "uniform"]
+    assert [run.epsilon for run in several.runs.values()] == [0.5, 4.0, math.inf, math.inf]
+    document = json.loads(several.files()["run.json"])
+    assert document["symbols"] == [2, 14]
+    assert document["regret_bound"] == [several.runs[name].regret_bound for name in list(several.runs)[:2]]
+    assert list(document["regret"][0]) == ["trials", *several.runs]
+    means = [f"{run.regret[:, -1].mean():,.0f}" for run in several.runs.values()]
+    assert several.exhibit.headline == (
+        f"After 200 trials the regret is {means[0]} at epsilon 0.5, {means[1]} at epsilon 4, {means[2]} "
+        f"without privacy and {means[3]} for uniform play."
+    )
+
+
+def test_opponents_and_schedules_are_those_of_simulate(tmp_path):
+    """A file of a policy, and a schedule that begins again: the same bits as with objects in Python."""
+    other, _ = games.load("kuhn_poker", 1)
+    rng = np.random.default_rng(7)
+    heads = rng.random(6)
+    bluffer = games.Policy(other, np.concatenate([[1.0], np.stack([heads, 1 - heads], 1).ravel()]))
+    path = tmp_path / "bluffer.json"
+    path.write_text(json.dumps(bluffer.to_dict()), encoding="utf-8")
+    tree, uniform = games.load("kuhn_poker")
+    _, against = games.load("kuhn_poker", opponents=bluffer.to_dict())
+    assert (against.action_loss != uniform.action_loss).any()
+    same = {"trials": 250, "replicates": 2, "checkpoints": 5}
+    for changes, environment in (
+        ({"opponents": str(path)}, against),
+        ({"schedule": ("30:uniform", f"70:{path}")}, games.Schedule([(uniform, 30), (against, 70)] * 3)),
+    ):
+        parameters = Parameters("kuhn_poker", **same, **changes)
+        ours = compare(*prepare(parameters), parameters)
+        for run, epsilon in ((ours.runs["private"], 4.0), (ours.runs["no privacy"], math.inf)):
+            again = efb.simulate(
+                tree, environment, horizon=250, epsilon=epsilon, n_replicates=2, n_checkpoints=5
+            )
+            np.testing.assert_array_equal(run.regret, again.regret)
+    mixed = 0.3 * uniform.action_loss + 0.7 * against.action_loss
+    least = min(mixed[list(picked)].sum() for picked in naive.strategies(tree))
+    plan = games.realization_plan(tree, tree.uniform_policy())
+    game = ours.document()["game"]
+    assert game["loss_of_best_strategy"] == pytest.approx(least, rel=1e-12)
+    assert game["loss_of_uniform_play"] == pytest.approx(float(plan @ mixed), rel=1e-12)

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from equinoise import _files, _results
 from equinoise._typing import Any, Axes, Callable, Figure
-from equinoise.games import Environment, GameTree
+from equinoise.games import Environment, GameTree, Schedule, kernels, realization_plan
 from equinoise.report import exhibit as exhibits, figures
 
 
@@ -37,13 +37,17 @@ def titled(plot: Callable[[Axes], object], title: str) -> Figure:
     return figures.drawn(draw)
 
 
-def sizes(tree: GameTree, environment: Environment) -> dict[str, Any]:
+def sizes(tree: GameTree, environment: Environment | Schedule) -> dict[str, Any]:
     """Return a game's sizes, and the losses per trial of the best strategy and of uniform play."""
+    if isinstance(environment, Environment):
+        mean = environment.action_loss
+    else:
+        mean = environment.action_loss(environment.total) / environment.total
     return {
         "infosets": tree.n_infosets,
         "actions": tree.n_actions,
         "depth": tree.depth,
         "log_n_strategies": tree.log_n_strategies,
-        "loss_of_best_strategy": environment.best_response()[0],
-        "loss_of_uniform_play": environment.expected_loss(tree.uniform_policy()),
+        "loss_of_best_strategy": kernels.best_response_value(tree.action_ptr, tree.infoset_ptr, mean)[0],
+        "loss_of_uniform_play": float(realization_plan(tree, tree.uniform_policy()) @ mean),
     }

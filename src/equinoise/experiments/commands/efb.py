@@ -1,10 +1,12 @@
 """Locally private play in one game, with the same learner without privacy and uniform play."""
 
+import json
 import math
 import time
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from equinoise import _checks, _results, efb, games
 from equinoise._typing import Any, DataFrame
@@ -17,11 +19,18 @@ from equinoise.report.exhibit import Exhibit, Picture, Table
 
 @dataclass(frozen=True)
 class Parameters:
-    """What one comparison depends on, checked when made; the names are those of the command's options."""
+    """What one comparison depends on, checked when made; the names are those of the command's options.
+
+    `opponents` is "uniform" or a JSON file of a policy, as :meth:`equinoise.games.Policy.to_dict` gives it;
+    `schedule` is of texts ``TRIALS:OPPONENTS``, one after the other again and again, in place of it.
+    """
 
     game: str
     player: int | str = 0
-    epsilon: float = 4.0
+    epsilon: float | tuple[float, ...] = 4.0
+    learner: str = "dp-efb"
+    opponents: str = "uniform"
+    schedule: tuple[str, ...] = ()
     trials: int = 200_000
     replicates: int = 8
     mechanism: str = "hashing"
@@ -32,31 +41,68 @@ class Parameters:
     max_histories: int | None = None  # that of :func:`equinoise.games.load`
 
     def __post_init__(self) -> None:
-        _checks.epsilon(self.epsilon)
+        for epsilon in self.epsilons:
+            _checks.epsilon(epsilon)
+        if len({f"{epsilon:g}" for epsilon in self.epsilons}) < max(1, len(self.epsilons)):
+            raise ValueError(f"epsilon must be values that differ, got {_checks.shown(self.epsilons)}")
+        _checks.choice("learner", self.learner, efb.LEARNERS)
         for name in ("trials", "replicates", "checkpoints"):
             _checks.integer(name, getattr(self, name), minimum=1)
         _checks.integer("seed", self.seed, minimum=0)
         checked_mechanism(self.mechanism, _checks.choice("tuning", self.tuning, RULES))
 
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """One epsilon or more."""
+        return self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,)
 
-def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment]:
-    """Load the game and tune once, so that whatever is wrong with the parameters shows before any work."""
-    limit = {} if parameters.max_histories is None else {"max_histories": parameters.max_histories}
-    tree, environment = games.load(parameters.game, parameters.player, recall=parameters.recall, **limit)
-    efb.tune(tree, parameters.trials, parameters.epsilon, parameters.tuning, parameters.mechanism)
-    return tree, environment
+
+def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment | games.Schedule]:
+    """Load the game and begin to play, so that what is wrong with the parameters shows before any work."""
+    options: dict[str, Any] = {"recall": parameters.recall}
+    options |= {} if parameters.max_histories is None else {"max_histories": parameters.max_histories}
+    entries = [_entry(text) for text in parameters.schedule or (f"1:{parameters.opponents}",)]
+    loaded = [games.load(parameters.game, parameters.player, who, **options) for _, who in entries]
+    tree, environment = loaded[0]
+    for epsilon in parameters.epsilons:
+        efb.simulate(tree, environment, horizon=1, epsilon=epsilon, **_how(parameters))
+    if not parameters.schedule:
+        return tree, environment
+    once = games.Schedule(
+        tuple((each, trials) for (_, each), (trials, _) in zip(loaded, entries, strict=True))
+    )
+    return tree, games.Schedule(once.entries * -(-parameters.trials // once.total))
+
+
+def _how(parameters: Parameters) -> dict[str, Any]:
+    """Return what all runs share."""
+    return {name: getattr(parameters, name) for name in ("learner", "seed", "tuning", "mechanism")}
+
+
+def _entry(text: str) -> tuple[int, Any]:
+    """Return trials and opponents of ``TRIALS:OPPONENTS``."""
+    trials, _, opponents = text.partition(":")
+    if not trials.isdecimal() or not int(trials) or not opponents:
+        raise ValueError(f"schedule must be of TRIALS:OPPONENTS, such as 1000:uniform, got {text!r}")
+    if opponents == "uniform":
+        return int(trials), opponents
+    try:
+        return int(trials), json.loads(Path(opponents).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"opponents must be 'uniform' or a JSON file, got {opponents!r}: {error}") from None
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Three runs that faced the same random draws, and the seconds that they took together.
+    """Runs that faced the same random draws, by name, and the seconds that they took together.
 
-    Of the runs, "private" is DP-EFB at epsilon, "no privacy" the same without noise, "uniform" uniform play.
+    First the learner at each epsilon ("private" where it is one), then "no privacy", the same without noise,
+    and "uniform", uniform play.
     """
 
     parameters: Parameters
     tree: games.GameTree
-    environment: games.Environment
+    environment: games.Environment | games.Schedule
     runs: dict[str, efb.EfbRun]
     seconds: float
 
@@ -70,7 +116,7 @@ class Comparison:
 
     def rows(self, n: int = 10) -> list[dict[str, Any]]:
         """Return ``trials`` and the regret of each run with its bound at about `n` checkpoints."""
-        trials = self.runs["private"].trials
+        trials = self.runs["uniform"].trials
         kept = _results.checkpoints(len(trials), n) - 1
         table: list[dict[str, Any]] = [{"trials": int(trials[c])} for c in kept]
         for name, run in self.runs.items():
@@ -83,7 +129,7 @@ class Comparison:
     @cached_property
     def exhibit(self) -> Exhibit:
         """What is shown: regret at all checkpoints, as a table and as curves."""
-        parameters, tree, private = self.parameters, self.tree, self.runs["private"]
+        parameters, tree, private = self.parameters, self.tree, next(iter(self.runs.values()))
         title = f"{parameters.game}, player {parameters.player}"
         means = [f"{run.regret[:, -1].mean():,.0f}" for run in self.runs.values()]
         text = (
@@ -93,9 +139,12 @@ class Comparison:
             f"{private.bytes_a_report:,} bytes.",
             f"For {parameters.trials:,} trials no bound is proven below the trivial regret of 1 per trial.",
         )
+        found = ", ".join(
+            f"{each} at epsilon {e:g}" for e, each in zip(parameters.epsilons, means, strict=False)
+        )
         headline = (
-            f"After {parameters.trials:,} trials the regret is {means[0]} at epsilon "
-            f"{parameters.epsilon:g}, {means[1]} without privacy and {means[2]} for uniform play."
+            f"After {parameters.trials:,} trials the regret is {found}, {means[-2]} without privacy and "
+            f"{means[-1]} for uniform play."
         )
         series = [(run.label, run) for run in self.runs.values()]
         drawn = common.titled(lambda ax: figures.regret_curve(ax, series), title)
@@ -112,9 +161,12 @@ class Comparison:
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the game, and the table."""
-        game, private = common.sizes(self.tree, self.environment), self.runs["private"]
-        parts: Any = {"regret_bound": private.regret_bound, "learning_rate": private.tuning.learning_rate}
-        parts |= {"symbols": private.tuning.symbols, "bytes_a_report": private.bytes_a_report}
+        game, private = common.sizes(self.tree, self.environment), list(self.runs.values())[:-2]
+        parts: dict[str, Any] = {"regret_bound": [run.regret_bound for run in private]}
+        parts["learning_rate"] = [run.tuning.learning_rate for run in private]
+        parts["symbols"] = [run.tuning.symbols for run in private]
+        parts["bytes_a_report"] = [run.bytes_a_report for run in private]
+        parts = {name: each if len(each) > 1 else each[0] for name, each in parts.items()}
         return common.document("efb", self.parameters, self.seconds, game=game, **parts, regret=self.rows())
 
     def files(self) -> dict[str, bytes]:
@@ -124,29 +176,28 @@ class Comparison:
 
 def compare(
     tree: games.GameTree,
-    environment: games.Environment,
+    environment: games.Environment | games.Schedule,
     parameters: Parameters,
     *,
     executor: Executor | None = None,
     progress: bool = False,
 ) -> Comparison:
-    """Run the private learner, the same without privacy, and uniform play, on the same random draws.
+    """Run the learner at every epsilon, without privacy, and uniform play, on the same random draws.
 
     The game is as :func:`prepare` returns it; `progress` shows a bar for each run.
     """
     begun = time.perf_counter()
-    learners = {
-        "private": ("dp-efb", parameters.epsilon, f"epsilon {parameters.epsilon:g}"),
-        "no privacy": ("dp-efb", math.inf, "no privacy"),
-        "uniform": ("uniform", math.inf, "uniform play"),
+    alone = len(parameters.epsilons) == 1
+    runs: dict[str, dict[str, Any]] = {
+        "private" if alone else f"epsilon {epsilon:g}": {"epsilon": epsilon}
+        for epsilon in parameters.epsilons
     }
+    runs |= {"no privacy": {"epsilon": math.inf}, "uniform": {"epsilon": math.inf, "learner": "uniform"}}
+    bars = {"private": f"epsilon {parameters.epsilons[0]:g}", "uniform": "uniform play"}
     same: dict[str, Any] = {"horizon": parameters.trials, "n_replicates": parameters.replicates}
-    same |= {"n_checkpoints": parameters.checkpoints, "executor": executor}
-    same |= {name: getattr(parameters, name) for name in ("seed", "tuning", "mechanism")}
-    runs = {
-        name: efb.simulate(
-            tree, environment, epsilon=epsilon, learner=learner, progress=progress and bar, **same
-        )
-        for name, (learner, epsilon, bar) in learners.items()
+    same |= {"n_checkpoints": parameters.checkpoints, "executor": executor, **_how(parameters)}
+    made = {
+        name: efb.simulate(tree, environment, progress=progress and bars.get(name, name), **(same | own))
+        for name, own in runs.items()
     }
-    return Comparison(parameters, tree, environment, runs, time.perf_counter() - begun)
+    return Comparison(parameters, tree, environment, made, time.perf_counter() - begun)
