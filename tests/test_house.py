@@ -26,9 +26,9 @@ BUDGETS = {
     "report": 1_000,
     "cli": 800,
 }
-# Rooms that are larger than planned, and imports that are more: they may shrink, and not grow.
-STILL = {"efb": 2_700, "report": 1_041, "cli": 953, "experiments": 3_330}
-STILL_IMPORTS = 0.099  # of the code; 0.08 is the plan
+# Rooms that are larger than planned: they may shrink, and not grow.
+STILL = {"efb": 2_700, "experiments": 3_330, "cli": 830}
+MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file
 MOST_FILES = 12  # of a folder, without those of its sub-folders
 
@@ -106,7 +106,7 @@ def test_imports_are_a_small_part_of_the_code():
             for node in ast.walk(tree)
             if isinstance(node, ast.Import | ast.ImportFrom)
         )
-    assert imports < STILL_IMPORTS * code
+    assert imports < MOST_IMPORTS * code
 
 
 def test_kernel_modules_are_found_by_their_names():

@@ -106,7 +106,7 @@ def test_users_threads_stay_open():
 
 
 @pytest.mark.parametrize(
-    ("executor", "workers"), [(None, replicates._workers(None)), ("three", 3), ("unknown", 64)]
+    ("executor", "workers"), [(None, replicates.workers()), ("three", 3), ("unknown", 64)]
 )
 def test_default_blocks_keep_every_worker_busy(executor, workers):
     spans = []

@@ -139,7 +139,7 @@ def run(
     shown = _checks.flag("progress", progress) if not isinstance(progress, str) else True
     work = _checks.number("work", work, 0.0, open_low=True)
     if block is None:
-        blocks = _BLOCKS_A_WORKER * _workers(executor) * (1 if resume is None else _FINER)
+        blocks = _BLOCKS_A_WORKER * workers(executor) * (1 if resume is None else _FINER)
         block = min(_LARGEST_BLOCK, -(-n_replicates // blocks))
     block = _checks.integer("block", block, minimum=1)
     joined = _Joined(n_replicates)
@@ -158,7 +158,8 @@ def run(
     return joined.arrays  # type: ignore[return-value]
 
 
-def _workers(executor: Executor | None) -> int:
+def workers(executor: Executor | None = None) -> int:
+    """Return how many tasks an executor does at a time, or how many threads this process may use."""
     if executor is not None:
         known = getattr(executor, "_max_workers", None)
         return known if isinstance(known, int) and known > 0 else _UNKNOWN_WORKERS
@@ -173,7 +174,7 @@ def _pool(executor: Executor | None, n_blocks: int) -> Iterator[Executor]:
     if executor is not None:
         yield executor
         return
-    with ThreadPoolExecutor(max(1, min(_workers(None), n_blocks)), thread_name_prefix="equinoise") as pool:
+    with ThreadPoolExecutor(max(1, min(workers(), n_blocks)), thread_name_prefix="equinoise") as pool:
         yield pool
 
 

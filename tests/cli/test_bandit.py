@@ -110,7 +110,7 @@ def test_bias_and_regret_stand_beside_the_controls(capsys):
         )
         assert re.search(line, out, re.MULTILINE), name
     cell = r"-?\d\.\d{4} ± \d\.\d{4}"
-    arms = re.findall(rf"^ +(\d) +(\S+) +{cell} +(\d\.\d+) +{cell} +{cell} *$", out, re.MULTILINE)
+    arms = re.findall(rf"^ +(\d) +(\S+) +(\d\.\d+) +{cell} +{cell} +{cell} *$", out, re.MULTILINE)
     assert [(arm, mean) for arm, mean, _ in arms] == [("0", "1"), ("1", "0.5"), ("2", "0.25")]
     bounds = [float(bound) for *_, bound in arms]
     np.testing.assert_allclose(bounds, np.expm1(0.05) * np.array([1.0, 0.5, 0.25]), atol=5e-5)
@@ -139,7 +139,7 @@ def test_the_bound_is_called_empty_above_ln_2(capsys):
     )
     assert "bound" not in out.split("Protected")[0]
     assert main([*SMALL, "--epsilon", "0.69", "--out", "b"]) == 0
-    assert "its" in capsys.readouterr().out.split("Protected")[0]
+    assert "proven" in capsys.readouterr().out.split("Protected")[0]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_where_nothing_is_protected_no_bound_is_shown(capsys, arguments, said):
     out = words(capsys.readouterr().out)
     assert said in out
     assert "Not protected" not in out
-    assert "its bound" not in out
+    assert "proven bound" not in out
     assert all(row["bound"] == "" for row in read("equinoise-bandit/bias.csv"))
 
 

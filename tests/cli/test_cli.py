@@ -17,6 +17,7 @@ import pytest
 
 import equinoise
 from equinoise.cli import main
+from equinoise.efb import LEARNERS
 from equinoise.efb.tuning import RULES
 from equinoise.experiments.commands import efb as efb_command
 from equinoise.experiments.commands.nvo import SEARCHES
@@ -107,6 +108,7 @@ def test_names_complete_from_their_registries(capsys, monkeypatch, tmp_path):
     assert offered("efb kuhn_poker(players=3) --player ") == ["0", "1", "2"]
     assert offered("efb no_such_game --player ") == []
     assert offered("efb kuhn_poker --tuning ") == list(RULES)
+    assert offered("efb kuhn_poker --epsilon 1 --epsilon 2 --learner ") == list(LEARNERS)
     assert offered("nvo a.csv --scales ") == list(NAMES)
     assert offered("nvo a.csv --search ") == list(SEARCHES)
     (tmp_path / "game.efg").write_text(EFG.format(first="1/3", third=1))
@@ -140,7 +142,7 @@ def test_efb_prints_a_table_and_writes_three_files(capsys, tmp_path):
     assert err == ""
     rows = re.findall(r"^ +(\d+) +\d+ ± \d+ +\d+ +\d+ ± \d+ +\d+ +\d+ ± \d+ *$", out, re.MULTILINE)
     assert rows == [str(10 * i) for i in range(1, 11)]
-    assert "Mechanism hashing, tuning sharp: a user sends at most 3 bytes." in out
+    assert "Learner dp-efb, mechanism hashing, tuning sharp: a user sends at most 3 bytes." in out
     assert names(tmp_path / "here/deep") == ["regret.csv", "regret.png", "run.json"]
     document = json.loads((tmp_path / "here/deep/run.json").read_text())
     assert document["parameters"]["trials"] == 100
@@ -150,6 +152,37 @@ def test_efb_writes_into_a_folder_of_its_own_by_default(capsys, tmp_path):
     assert main([*SMALL, "--replicates", "1"]) == 0
     assert names(tmp_path) == ["equinoise-efb"]
     assert "±" not in capsys.readouterr().out
+
+
+def test_several_epsilons_a_schedule_and_a_learner(capsys, tmp_path):
+    (tmp_path / "pass.json").write_text(
+        json.dumps({f"{card}{past}": [1, 0] for card in "012" for past in ("p", "b")})
+    )
+    more = ["--epsilon", "1", "--epsilon", "inf", "--schedule", "10:uniform", "--schedule", "20:pass.json"]
+    assert main([*SMALL, *more, "--learner", "flat-exp3"]) == 0
+    out = capsys.readouterr().out
+    row = r"^ +(\d+)" + r" +\d+ ± \d+ +\d+" * 3 + r" +-?\d+ ± \d+ *$"
+    assert re.findall(row, out, re.MULTILINE) == [str(10 * i) for i in range(1, 11)]
+    assert "epsilon 1 " in out and "epsilon inf " in out and "Learner flat-exp3, mechanism laplace" in out
+    document = json.loads((tmp_path / "equinoise-efb/run.json").read_text())
+    assert document["parameters"]["epsilon"] == [1.0, "inf"]
+    assert document["parameters"]["schedule"] == ["10:uniform", "20:pass.json"]
+
+
+def test_how_others_play_is_asked_for_in_one_line(capsys, tmp_path):
+    (tmp_path / "some.json").write_text('{"0p": [1, 0]}')
+    (tmp_path / "text").write_text("0p: 1, 0")
+    for options, words in (
+        (["--opponents", "some.json"], "--opponents must cover infoset '"),
+        (["--opponents", "text"], "--opponents must be 'uniform' or a JSON file, got 'text'"),
+        (["--schedule", "many:uniform"], "--schedule must be of TRIALS:OPPONENTS"),
+        (["--learner", "ixomd"], "--epsilon must be math.inf for learner 'ixomd'"),
+        (["--epsilon", "1", "--epsilon", "1"], "--epsilon must be values that differ"),
+    ):
+        assert main([*SMALL, *options]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1) and words in err
+    assert not (tmp_path / "equinoise-efb").exists()
 
 
 PAPER = ("--tuning", "paper", "--mechanism", "laplace")

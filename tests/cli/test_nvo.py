@@ -71,7 +71,7 @@ def test_the_table_and_the_sentences_are_on_the_terminal(capsys):
     out = capsys.readouterr().out
     assert out.startswith("people.csv, height_cm: 300 records, bounds 100 to 250 (public), 41 bins from ")
     rows = {
-        line[:33].strip(): line[33:].split()
+        line[:29].strip(): line[29:].split()
         for line in out.splitlines()
         if re.match(r" (records that|realised|KL|  its|  gap|error|Jaccard|cosine)", line)
     }
@@ -121,7 +121,7 @@ def test_without_bounds_and_with_a_seed_there_are_warnings(capsys):
     certificate = json.loads(Path("a/certificate.json").read_text(encoding="utf-8"))
     assert certificate["sampling"] == "seeded: not private"
     assert certificate["bounds"]["source"] == "the data's own"
-    assert "it is a test, and not private" in out
+    assert "Randomness of the sample: seeded: not private." in out
     assert main([*SMALL, "--epsilon", "1", "--seed", "5", "--rows", "12", "--out", "b"]) == 0
     assert Path("a/sample.csv").read_bytes() == Path("b/sample.csv").read_bytes()
     assert len(read("a/sample.csv")) == 13
@@ -205,7 +205,9 @@ def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
         r"equinoise: failed: 1 of 31 records are not satisfied at epsilon 1; no sample was written\n", err
     )
     words = " ".join(out.split())
-    assert re.search(r"Not satisfied, by value, the worst first: 9 \(1 record, epsilon \d[\d.]+\)\.", words)
+    assert re.search(
+        r"Not satisfied, by value, the worst first: value records epsilon \S+ 9 1 \d[\d.]+ ", words
+    )
     assert re.search(
         r"a larger scale \(the largest is 0\.5; [\d.]+ satisfies every record, whatever the data", words
     )
@@ -261,7 +263,7 @@ def test_what_nothing_can_satisfy_is_proven(capsys):
         "0.1",
     ]
     assert main(arguments) == 1
-    assert "proves that with these scales and bins nothing can satisfy" in " ".join(
+    assert "proves: with these scales and bins nothing satisfies every record" in " ".join(
         capsys.readouterr().out.split()
     )
 

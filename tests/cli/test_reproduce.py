@@ -19,6 +19,7 @@ from equinoise import _jit
 from equinoise.cli import main, reproduce
 from equinoise.experiments.efb import exhibits
 from equinoise.experiments.efb.exhibits import Growth, Study
+from equinoise.experiments.steps import Step
 
 SMALL = (
     Study("kuhn_poker", 500, 2, (1.0, 8.0), (8.0,), (8.0,), 8.0),
@@ -246,8 +247,9 @@ def test_a_terminal_is_told_while_something_is_compiled(monkeypatch):
 
 
 def test_bars_are_not_shown_in_a_pipe(capsys):
-    with reproduce._bars(()) as watch:
-        watch(None, 0.5)
+    step = Step("one", "efb", "One", lambda *_: None, 1.0)
+    with reproduce._bars((step,)) as watch:
+        watch(step, 0.5)
     assert capsys.readouterr() == ("", "")
 
 

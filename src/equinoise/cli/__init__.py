@@ -16,8 +16,6 @@ import equinoise
 from equinoise.cli import bandit, efb, games, nvo, reproduce
 from equinoise.cli.common import WrongUse, say
 
-__all__ = ["app", "main"]
-
 
 class _Command(typer.core.TyperCommand):
     """A command whose help may say what registries hold, and whose usage names arguments without braces."""
@@ -57,14 +55,6 @@ def _root(
         typer.echo(context.get_help())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command on arguments, by default those of this process, and return the exit code."""
-    _mend_streams()
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
-        return _run(arguments)
-
-
 def _mend_streams() -> None:
     """Let no output be lost work: a closed stream takes and drops it, a narrow encoding shows escapes."""
     for name in ("stdout", "stderr"):
@@ -75,27 +65,31 @@ def _mend_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    try:
-        code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
-        sys.stdout.flush()
-        if code == 130:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command on arguments, by default those of this process, and return the exit code."""
+    _mend_streams()
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+        try:
+            code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
+            sys.stdout.flush()
+            if code == 130:
+                say("interrupted")
+            return code if isinstance(code, int) else 0
+        except WrongUse as error:
+            say(str(error))
+            return 2
+        except (KeyboardInterrupt, typer.Abort):
             say("interrupted")
-        return code if isinstance(code, int) else 0
-    except WrongUse as error:
-        say(str(error))
-        return 2
-    except (KeyboardInterrupt, typer.Abort):
-        say("interrupted")
-        return 130
-    except BrokenPipeError:  # the reader of our output has gone, as in `equinoise games | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (MemoryError, OSError) as error:
-        say(f"failed: {str(error) or type(error).__name__}")
-        return 1
-    except Exception as error:
-        if not hasattr(error, "format_message"):  # what typer raises for a wrong option or argument
-            raise
-        say(f"{error.format_message()} See `equinoise --help`.")
-        return 2
+            return 130
+        except BrokenPipeError:  # the reader of our output has gone, as in `equinoise games | head -1`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except (MemoryError, OSError) as error:
+            say(f"failed: {str(error) or type(error).__name__}")
+            return 1
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # what typer raises for a wrong option or argument
+                raise
+            say(f"{error.format_message()} See `equinoise --help`.")
+            return 2

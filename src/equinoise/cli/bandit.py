@@ -1,31 +1,26 @@
 """``equinoise bandit``: the bias of what a bandit gathers, and its regret, with the controls."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import equinoise
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, one_of
+from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, one_of, option
 
 _MOST_ARMS = 25  # rows of the table of arms
-_MEANS = common.option("True means of the arms, separated by commas.", metavar="M,M,...")
-_EPSILON = "Privacy of every reward; 0.1 by default where the policy needs one."
+_MEANS = option("True means of the arms, separated by commas.", metavar="M,M,...")
+_POLICY = "What chooses the arms ({policies})."
 _OPTION = "Another option of the policy; may be repeated.{others}"
 _TIES = " arm among equals; by default as the policy has it"
 
 
-def _registry(_: object = None) -> Mapping[str, Any]:
-    from equinoise.bandits.policies.registry import POLICIES
-
-    return POLICIES
-
-
 def _settings(context: typer.Context) -> Iterator[str]:
     """Yield what ``--option`` may begin with for the policy that was typed."""
-    for name, option in _registry()[context.params["policy"]].options.items():
-        yield from (f"{name}={value}" for value in _values(option) or ("",))
+    for name, row in equinoise.bandits.POLICIES[context.params["policy"]].options.items():
+        yield from (f"{name}={value}" for value in _values(row) or ("",))
 
 
 def _values(option: Any) -> tuple[str, ...]:
@@ -34,34 +29,34 @@ def _values(option: Any) -> tuple[str, ...]:
 
 def late_help() -> dict[str, str]:
     """Return what the help says from the registry, by the words in braces that stand for it."""
-    from equinoise.bandits.policies.registry import groups
+    from equinoise.bandits.policies.registry import POLICIES, groups
 
     lists = [f"{title}: {', '.join(row.name for row in rows)}" for title, rows in groups().items()]
     words = {"policies": "; ".join(lists), "others": ""}
-    for name, option in {n: o for row in _registry().values() for n, o in row.options.items()}.items():
-        owners = ", ".join(row.name for row in _registry().values() if name in row.options)
-        values = " or ".join(_values(option)) or f"a {option.kind}"
-        words[name] = f"{values}, {option.summary} ({owners})"
+    for name, one in {n: o for row in POLICIES.values() for n, o in row.options.items()}.items():
+        owners = ", ".join(row.name for row in POLICIES.values() if name in row.options)
+        values = " or ".join(_values(one)) or f"a {one.kind}"
+        words[name] = f"{values}, {one.summary} ({owners})"
         words["others"] += "" if name in ("width", "counter") else f" {name}={words[name]}."
     return words
 
 
 def _registered(name: str) -> Any:
-    return common.option(f"{{{name}}}.", names=lambda _: _registry()["private-ucb"].options[name].choices)
+    return option(
+        f"{{{name}}}.", names=lambda _: equinoise.bandits.POLICIES["private-ucb"].options[name].choices
+    )
 
 
 def command(
     context: typer.Context,
-    policy: Annotated[
-        str, common.option("What chooses the arms ({policies}).", names=_registry)
-    ] = "private-ucb",
+    policy: Annotated[str, option(_POLICY, names=lambda _: equinoise.bandits.POLICIES)] = "private-ucb",
     means: Annotated[str, _MEANS] = "1,0.95,0.9,0.85",
-    horizon: Annotated[int, common.option("Rounds per replicate.")] = 500,
-    epsilon: Annotated[float | None, common.option(_EPSILON)] = None,
+    horizon: Annotated[int, option("Rounds per replicate.")] = 500,
+    epsilon: Annotated[float | None, option("Privacy of a reward; 0.1 where the policy needs one.")] = None,
     replicates: Replicates = 1000,
     width: Annotated[str, _registered("width")] = "counter",
     counter: Annotated[str, _registered("counter")] = "binary",
-    option: Annotated[list[str] | None, common.option(_OPTION, names=_settings, metavar="NAME=VALUE")] = None,
+    option: Annotated[list[str] | None, option(_OPTION, names=_settings, metavar="NAME=VALUE")] = None,
     reward: Annotated[str, one_of("bernoulli", "gaussian")] = "bernoulli",
     ties: Annotated[str | None, one_of("first", "random", more=_TIES)] = None,
     seed: Seed = 0,
@@ -77,79 +72,42 @@ def command(
     figures and run.json into --out.
     """
     from equinoise import _files
-    from equinoise.experiments.commands import bandit
-    from equinoise.experiments.commands.common import files
+    from equinoise.experiments.commands import bandit, common as shared
 
-    words = {"n_replicates": "--replicates", "n_checkpoints": "--checkpoints"}
-    with common.refusing(context, **words) as (folder, threads):
-        changed = {"means": _means(means), "options": bandit.parsed(policy, option or ())}
-        parameters = common.taken(context, bandit.Parameters, **changed)
-    with common.pool(threads) as executor:
-        made = bandit.compare(parameters, executor=executor, progress=True)
+    with common.refusing(context) as (folder, threads):
+        try:
+            numbers = tuple(map(float, means.split(",")))
+        except ValueError:
+            raise ValueError(f"means must be numbers separated by commas, got {means!r}") from None
+        options = bandit.parsed(policy, option or ())
+        parameters = common.taken(context, bandit.Parameters, means=numbers, options=options)
+    with threads as pool:
+        made = bandit.compare(parameters, executor=pool, progress=True)
     if not as_json:
         _show(made)  # before the figures, which take longer than a small comparison
     document = made.document()
     with common.working("drawing"):
-        content = files(made.exhibit(), document)
-    written = _files.write_all(folder, content)
+        written = _files.write_all(folder, shared.files(made.exhibit(), document))
     if as_json:
         common.print_json(document)
     else:
         print(f"Wrote {', '.join(map(str, written))}")
 
 
-def _means(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"means must be numbers separated by commas, got {text!r}") from None
-
-
 def _show(made: Any) -> None:
     print(made.title)
-    _print_runs(made)
-    _print_arms(made)
-    if len(made.parameters.means) > _MOST_ARMS:
+    n_arms, runs = len(made.parameters.means), []
+    for name, row in made.summaries.items():
+        size, regret = ({"mean": x, "stderr": e} for x, e in ((row[0], row.stderr), row[-2:]))
+        inside = None if row.arms_at_zero is None else f"{row.arms_at_zero:,} of {n_arms:,}"
+        runs.append((name, size, row.luck, row.largest_bias, inside, regret))
+    heads = ["run", "mean absolute\nbias", "chance\nalone", "largest\nbias", "arms with\n0 inside", "regret"]
+    common.print_table(runs, heads, ("", "z.4f", "z.4f", "z.4f", "s", ",.1f"))
+    names = list(dict.fromkeys((made.parameters.policy, "ucb", "uniform")))
+    arms = [(*list(row.values())[:3], *map(row.get, names)) for row in made.arms()[:_MOST_ARMS]]
+    heads = ["arm", "mean", "proven\nbound", *(f"bias,\n{name}" for name in names)]
+    common.print_table(arms, heads, (",d", "g", ".4f", *["z.4f"] * len(names)), made.parameters.replicates)
+    if n_arms > _MOST_ARMS:
         print(f"The first {_MOST_ARMS} arms; all of them are in bias.csv.")
-    if made.parameters.replicates > 1:
-        print(f"After {common.plus_minus()}: half of a 95% interval over the replicates.")
     for sentence in made.sentences:
         common.paragraph(sentence, "- ")
-
-
-def _print_runs(made: Any) -> None:
-    heads = ("mean absolute\nbias", "chance\nalone", "largest\nbias", "arms with\n0 inside", "\nregret")
-    rows = [
-        (
-            name,
-            _cell(row.mean_absolute_bias, row.stderr),
-            "" if row.luck != row.luck else f"{row.luck:z.4f}",
-            f"{row.largest_bias:z.4f}",
-            "" if row.arms_at_zero is None else f"{row.arms_at_zero:,} of {len(made.parameters.means):,}",
-            _cell(row.regret, row.regret_stderr, ",.1f"),
-        )
-        for name, row in made.summaries.items()
-    ]
-    common.print_table(rows, "\nrun", *heads)
-
-
-def _print_arms(made: Any) -> None:
-    """Print a line per arm: the policy, plain UCB and uniform play."""
-    shown = list(dict.fromkeys((made.parameters.policy, "ucb", "uniform")))
-    heads = [f"bias,\n{name}" for name in shown]
-    bound = [] if made.bound is None else ["its\nbound"]
-    rows = []
-    for row in made.arms()[:_MOST_ARMS]:
-        first, *others = (_cell(row[name]["bias"], row[name]["stderr"]) for name in shown)
-        own = [f"{row['bound']:.4f}"] if bound else []
-        rows.append((f"{row['arm']:,}", f"{row['mean']:g}", first, *own, *others))
-    common.print_table(rows, "\narm", "\nmean", heads[0], *bound, *heads[1:])
-
-
-def _cell(value: float | None, stderr: float | None, digits: str = "z.4f") -> str:
-    """Return a figure with half of its 95% interval, where there is one."""
-    from equinoise._results import Z95
-
-    if value is None:
-        return "never pulled"
-    return common.estimate(value, None if stderr is None else Z95 * stderr, digits)

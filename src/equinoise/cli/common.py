@@ -6,8 +6,9 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,8 +38,12 @@ def completing(names: Names) -> Callable[..., list[str]]:
 
 def option(text: str, *flags: str, names: Names | None = None, metavar: str | None = None) -> Any:
     """Return an option with its help, which completes to `names`."""
-    complete = None if names is None else completing(names)
-    return typer.Option(*flags, help=text, metavar=metavar, autocompletion=complete)
+    return typer.Option(*flags, help=text, metavar=metavar, autocompletion=names and completing(names))
+
+
+def argument(text: str, metavar: str, names: Names | None = None) -> Any:
+    """Return an argument with its help, which completes to `names`."""
+    return typer.Argument(metavar=metavar, help=text, autocompletion=names and completing(names))
 
 
 def one_of(*names: str, more: str = "") -> Any:
@@ -65,39 +70,32 @@ def taken(context: typer.Context, parameters: Any, **changed: Any) -> Any:
 
 
 @contextlib.contextmanager
-def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, int | None]]:
+def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]]:
     """Turn refusals of checks into :class:`WrongUse`, and the arguments that they name into options.
 
     Only checks belong into the block: there, a ValueError is the user's mistake and not ours. ``--out`` and
-    ``--jobs`` are checked first, and handed to it. `others` are options by what they are called below.
+    ``--jobs`` are checked first, and a folder and a context of threads (of None without ``--jobs``) handed
+    to it. `others` are options by what they are called below.
     """
     from equinoise import _checks, _files
 
     own, jobs = context.command.params, context.params["jobs"]
     options = {str(p.name): p.opts[0] if p.param_type_name == "option" else str(p.metavar) for p in own}
-    options |= others
+    options |= {f"n_{name}": said for name, said in options.items()} | others
+
+    def assigned(said: re.Match[str]) -> str:  # sep=';' is --sep ';'
+        comma, name, value = said.groups()
+        plain = value.strip("'").replace("True", "")
+        shown = f"{' ' if comma else ''}{options.get(name)} {plain if plain.isalnum() else value}"
+        return shown.removesuffix(" True") if name in options else said[0]
+
     try:
         folder = _files.writable_folder("out", Path(context.params["out"]))
-        yield folder, None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
+        n = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
+        yield folder, ThreadPoolExecutor(n) if n else contextlib.nullcontext()
     except (ValueError, TypeError, OSError, ImportError) as error:
-        words = " ".join(str(error).split())
-        words = _ASSIGNED.sub(lambda said: _assigned(said, options), words)
+        words = _ASSIGNED.sub(assigned, " ".join(str(error).split()))
         raise WrongUse(_NAMED.sub(lambda name: options.get(name[0], name[0]), words)) from error
-
-
-def _assigned(said: re.Match[str], options: Mapping[str, str]) -> str:
-    """Return ``--sep ';'`` for ``sep=';'``, where that is an option."""
-    name, value = said[2], said[3]
-    if name not in options:
-        return said[0]
-    plain = value.strip("'")
-    shown = "" if value == "True" else f" {plain}" if plain.isalnum() else f" {value}"
-    return f"{' ' if said[1] else ''}{options[name]}{shown}"
-
-
-def pool(threads: int | None) -> contextlib.AbstractContextManager[Executor | None]:
-    """Return a pool of so many threads; None leaves it to each function."""
-    return contextlib.nullcontext() if threads is None else ThreadPoolExecutor(threads)
 
 
 def say(line: str) -> None:
@@ -109,14 +107,13 @@ def _console() -> Any:
     """Return a console on stdout."""
     from rich.console import Console
 
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+    made = Console(highlight=False, markup=False)
+    return made if made.is_terminal else Console(highlight=False, markup=False, width=_PIPE_WIDTH)
 
 
 def print_json(document: Any) -> None:
     """Print a document as JSON: all that stdout has where ``--json`` is given."""
-    json.dump(document, sys.stdout, indent=2)
-    print()
+    print(json.dumps(document, indent=2))
 
 
 def paragraph(text: str, mark: str = "") -> None:
@@ -126,42 +123,47 @@ def paragraph(text: str, mark: str = "") -> None:
 
 
 def print_table(
-    rows: Iterable[Sequence[str]], *headings: str, left: int = 1, narrow: bool = False, last: str = ""
+    rows: Iterable[Sequence[Any]], headings: Sequence[str], digits: Sequence[str], replicates: int = 1
 ) -> None:
-    """Print a table whose first columns stand at the left, the others at the right; only the last wraps."""
+    """Print rows of what :func:`cell` takes, under headings, each column with its format.
+
+    Columns without a format stand at the left, and the last of them wraps. One that is empty is left out.
+    """
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, collapse_padding=narrow, pad_edge=not narrow)
-    for i, heading in enumerate(headings):
-        made.add_column(heading, justify="left" if i < left else "right", no_wrap=True)
-    if last:
-        made.add_column(last)
-    for row in rows:
-        made.add_row(*row)
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    cells = [[cell(*pair) for pair in zip(row, digits, strict=True)] for row in rows]
+    shown = [any(column) for column in zip(*cells, strict=True)]
+    for heading, form in compress(zip(headings, digits, strict=True), shown):
+        made.add_column(heading, justify="right" if form else "left", no_wrap=True)
+    made.columns[-1].no_wrap = bool(digits[-1])
+    for row in cells:
+        made.add_row(*compress(row, shown))
     _console().print(made)
+    if replicates > 1:
+        print(f"After {_plus_minus()}: half of a 95% interval over the replicates.")
 
 
-def plus_minus() -> str:
+def cell(value: Any, digits: str) -> str:
+    """Return words, a number, or a dict of a mean, its ``stderr`` and more: half of the 95% interval."""
+    from equinoise._results import Z95
+
+    mean, stderr, *_ = value.values() if isinstance(value, dict) else (value, None)
+    if mean is None or mean != mean:
+        return "none" if isinstance(value, dict) else ""
+    half = "" if stderr is None or stderr != stderr else f" {_plus_minus()} {Z95 * stderr:{digits}}"
+    return f"{mean:{digits}}{half}"
+
+
+def _plus_minus() -> str:
     """Return the sign before half of an interval, in the characters that the screen has."""
     return "±" if _console().encoding.lower().startswith("utf") else "+-"
 
 
-def estimate(value: float, half: float | None, digits: str) -> str:
-    """Return a figure with half of its interval, where there is one (neither None nor NaN)."""
-    if half is None or half != half:
-        return format(value, digits)
-    return f"{value:{digits}} {plus_minus()} {half:{digits}}"
-
-
-@contextlib.contextmanager
-def working(text: str) -> Iterator[None]:
-    """Show a spinner on stderr while something is prepared, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
+def working(text: str) -> contextlib.AbstractContextManager[Any]:
+    """Return a spinner on stderr for while something is prepared, which shows if that is a terminal."""
     from rich.console import Console
-    from rich.markup import escape
+    from rich.text import Text
 
-    with Console(stderr=True).status(escape(text)):
-        yield
+    return Console(stderr=True, force_terminal=sys.stderr.isatty()).status(Text(text))

@@ -1,28 +1,45 @@
 """``equinoise efb``: from a game to a regret curve."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from equinoise.cli import common, games
-from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, one_of, option
+from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, argument, one_of, option
 
 _GAME = 'A built-in game (see `equinoise games`), "openspiel:NAME(...)", or a .efg file.'
-_COMPLETE = common.completing(games.names)
 _SENT = ", what a user sends: one symbol, or the paper's noised losses"
+_EPSILON = "Local privacy of each report; may be repeated. 4 by default."
+_OTHERS = "How the others play: uniform, or a JSON file {INFOSET: {ACTION: PROBABILITY}}."
+_SCHEDULE = "How they play for so many trials; may be repeated, and begins again at its end."
 _RECALL = ": refuse games whose learner forgets, or split what it forgets"
+
+
+def _learners(_: object = None) -> Iterable[str]:
+    from equinoise.efb import LEARNERS
+
+    return LEARNERS
+
+
+def late_help() -> dict[str, str]:
+    """Return what the help says of the registry."""
+    return {"learners": ", ".join(_learners())}
 
 
 def command(
     context: typer.Context,
-    game: Annotated[str, typer.Argument(metavar="GAME", help=_GAME, autocompletion=_COMPLETE)],
+    game: Annotated[str, argument(_GAME, "GAME", games.names)],
     player: Annotated[str, option("Who learns: a number or a label.", names=games.players)] = "0",
-    epsilon: Annotated[float, option("Local privacy of each report.")] = 4.0,
+    epsilon: Annotated[list[float] | None, option(_EPSILON, metavar="<float>")] = None,
     trials: Annotated[int, option("Trials (users) per replicate.")] = 200_000,
     replicates: Replicates = 8,
+    learner: Annotated[str, option("What learns: {learners}.", names=_learners)] = "dp-efb",
     mechanism: Annotated[str, one_of("hashing", "laplace", more=_SENT)] = "hashing",
     tuning: Annotated[str, one_of("sharp", "paper", more="; paper needs laplace")] = "sharp",
+    opponents: Annotated[str, option(_OTHERS)] = "uniform",
+    schedule: Annotated[list[str] | None, option(_SCHEDULE, metavar="TRIALS:OPPONENTS")] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     checkpoints: Checkpoints = 50,
@@ -33,44 +50,38 @@ def command(
 ) -> None:
     """Learn to play GAME from locally private reports.
 
-    Shows the regret, the bound that is proven for it, and what privacy costs. Three learners face the same
-    random draws: DP-EFB at epsilon, the same without privacy, and uniform play. Writes regret.csv,
-    regret.png and run.json into --out.
+    Shows the regret, the bound that is proven for it, and what privacy costs. The learner at each epsilon,
+    the same without privacy, and uniform play face the same random draws. Writes regret.csv, regret.png and
+    run.json into --out.
     """
     from equinoise import _files
     from equinoise.experiments.commands import efb
 
-    words = {"horizon": "--trials", "n_replicates": "--replicates", "n_checkpoints": "--checkpoints"}
-    with common.refusing(context, **words) as (folder, threads):
-        learner = int(player) if player.isdecimal() else player
-        parameters = common.taken(context, efb.Parameters, player=learner)
+    with common.refusing(context, horizon="--trials") as (folder, threads):
+        given: Any = {
+            "player": int(player) if player.isdecimal() else player,
+            "schedule": tuple(schedule or ()),
+        }
+        given["epsilon"] = epsilon[0] if epsilon and len(epsilon) == 1 else tuple(epsilon or ()) or 4.0
+        parameters = common.taken(context, efb.Parameters, **given)
         with common.working(f"loading {game}"):
             tree, environment = efb.prepare(parameters)
-    with common.pool(threads) as executor:
-        made = efb.compare(tree, environment, parameters, executor=executor, progress=True)
+    with threads as pool:
+        made = efb.compare(tree, environment, parameters, executor=pool, progress=True)
     written = _files.write_all(folder, made.files())
     if as_json:
         common.print_json(made.document())
-    else:
-        _show(made, written)
-
-
-def _show(made: Any, written: list[Path]) -> None:
-    def cell(entry: dict[str, Any]) -> str:
-        half = None if entry["stderr"] is None else entry["ci_high"] - entry["mean"]
-        return common.estimate(entry["mean"], half, ",.0f")
-
-    print(made.exhibit.text[0])
-    names = {"private": f"epsilon {made.parameters.epsilon:g}", "no privacy": "no privacy"}
-    heads = [head for name in names.values() for head in (f"regret,\n{name}", "its\nbound")]
-    rows = []
+        return
+    *learning, uniform = made.runs
+    shown = [name.replace("private", f"epsilon {made.parameters.epsilons[0]:g}") for name in learning]
+    headings = ["trials", *(head for name in shown for head in (f"regret,\n{name}", "bound on\nits mean"))]
+    rows: list[list[Any]] = []
     for row in made.rows():
-        cells = [text for name in names for text in (cell(row[name]), f"{row[name]['bound']:,.0f}")]
-        rows.append((f"{row['trials']:,}", *cells, cell(row["uniform"])))
-    common.print_table(rows, "\ntrials", *heads, "regret,\nuniform play", left=0)
-    if made.parameters.replicates > 1:
-        half = f"{common.plus_minus()} half of its 95% interval over the replicates"
-        print(f"Regret: mean {half}; bound: proven for the mean.")
+        cells = [value for name in learning for value in (row[name], row[name]["bound"])]
+        rows.append([row["trials"], *cells, row[uniform]])
+    print(made.exhibit.text[0])
+    headings.append("regret,\nuniform play")
+    common.print_table(rows, headings, (",d", *[",.0f"] * len(rows[0][1:])), made.parameters.replicates)
     for sentence in made.exhibit.text[1:]:
-        print(sentence)
+        common.paragraph(sentence)
     print(f"Wrote {', '.join(map(str, written))}")

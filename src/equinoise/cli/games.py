@@ -29,9 +29,8 @@ def command(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    digits = ("", ",d", ",d", ",d", ".1f", ".4f", ".4f")
-    cells = [[format(value, each) for value, each in zip(row.values(), digits, strict=True)] for row in rows]
-    print_table(cells, "game", "infosets", "actions", "depth", "ln S", "best", "uniform")
+    headings = ("game", "infosets", "actions", "depth", "ln S", "best", "uniform")
+    print_table([list(row.values()) for row in rows], headings, ("", ",d", ",d", ",d", ".1f", ".4f", ".4f"))
     print(OTHERS, end="")
 
 

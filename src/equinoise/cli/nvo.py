@@ -7,96 +7,67 @@ from typing import Annotated, Any
 
 import typer
 
+import equinoise
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Jobs, Out, one_of, option, paragraph, say
+from equinoise.cli.common import AsJson, Jobs, Out, argument, one_of, option, paragraph, say, working
 
 _FAILING = 10  # bins that are listed
 _NO_BETTER = 5e-6  # of KL: it is printed with five digits
-_HEADINGS = {
-    "NVO": "NVO",
-    "Laplace, paper": "Laplace,\nas in the\npaper",
-    "Laplace, amplified": "Laplace,\ncalibrated\nfor any\ndata",
-    "Laplace, smallest": "Laplace,\ncalibrated\nfor these\ndata",
-}
+_ANY = "Laplace,\ncalibrated\nfor any\ndata"
+_HEADINGS = ("", "NVO", "Laplace,\nas in the\npaper", _ANY, _ANY.replace("any", "these"))
 _LINES = (  # of the table: a measure in words, its key, and its digits
     ("records that are satisfied", "satisfied", ",d"),
     ("realised epsilon of one row", "realised_epsilon", ".4g"),
     ("KL divergence from the data", "kl", ".5f"),
     ("  its lower bound", "lower_bound", ".5f"),
     ("  gap between the two", "gap", ".5f"),
-    ("error of the standard deviation\n(as a fraction of the range)", "sd_l1", ".4f"),
+    ("error of standard deviation\n(as a share of the range)", "sd_l1", ".4f"),
     ("Jaccard index", "jaccard", ".4f"),
     ("cosine similarity", "cosine", ".4f"),
 )
 _BOUNDS = "Smallest and largest possible value, known without the data. By default the data's own."
 _SCALES = (
-    "Noise scales to choose from: default, paper, a number of geometric steps, or a list in the units of the "
-    "column, such as 20,5,0.1."
+    "Noise scales: default, paper, a number of geometric steps, or a list in its units, such as 20,5,0.1."
 )
-_SEED = "The same rows again, for tests: such a sample is not private."
+_OWN = "the range comes from the data's own smallest and largest value, which show in the sample"
 _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
-_VERDICT = {
-    True: "The sample was drawn with the operating system's randomness.",
-    False: "The sample was drawn with a seed: it is a test, and not private.",
-}
 
 
 def show(made: Any, written: list[Path]) -> None:
     """Print the table, and what is and is not protected, or why there is no sample."""
-    print(_heading(made))
+    said = made.certificate
+    n, left_out = said["n"], made.column.n_rows - said["n"]
+    (bottom, top, source), (low, high) = said["bounds"].values(), said["range"]
+    print(
+        f"{made.parameters.path}, {made.column.name}: {n:,} records"
+        + (f" (and {left_out:,} left out without a value)" if left_out else "")
+        + f", bounds {bottom:g} to {top:g} ({source}), {said['bins']:,} bins from {low:g} to {high:g}, "
+        f"noise scales: {said['scales']:,}, epsilon {said['epsilon']:.4g} per row"
+    )
     rows = made.rows()  # a column of the table for each, which fits 80 characters
-    cells = [
-        (words, *("" if row[key] is None else format(row[key], digits) for row in rows))
-        for words, key, digits in _LINES
-    ]
-    common.print_table(cells, "", *(_HEADINGS[row["mechanism"]] for row in rows), narrow=True)
+    cells = [(words, *(common.cell(row[key], digits) for row in rows)) for words, key, digits in _LINES]
+    common.print_table(cells, _HEADINGS, ("", *"ssss"))
     if made.sample is None:
         _explain(made)
         return
-    _compare(made)
-    paragraph(made.certificate["promise"])
-    for number, sentence in enumerate(made.certificate["limits"], 1):
-        paragraph(sentence, f"{number}. ")
-    if made.certificate["composed"]["method"] == "Rényi divergence":
-        advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
-        paragraph(f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.")
-    paragraph(_VERDICT[made.parameters.seed is None])
-    print(f"For others: {', '.join(str(path) for path in written if path.parent.name != 'private')}")
-    print(f"Not for others: {', '.join(str(path) for path in written if path.parent.name == 'private')}")
-
-
-def _heading(made: Any) -> str:
-    histogram, game = made.profile.game.histogram, made.profile.game
-    left_out = made.column.n_rows - histogram.n
-    source = "public" if histogram.bounds_given else "the data's own"
-    parts = [
-        f"{made.parameters.path}, {made.column.name}: {histogram.n:,} records"
-        + (f" (and {left_out:,} left out without a value)" if left_out else ""),
-        f"bounds {histogram.bounds[0]:g} to {histogram.bounds[1]:g} ({source})",
-        f"{histogram.n_bins:,} bins from {histogram.range[0]:g} to {histogram.range[1]:g}",
-        _counted(len(game.scales), "noise scale"),
-        f"epsilon {game.epsilon:.4g} per row",
-    ]
-    return ", ".join(parts)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _compare(made: Any) -> None:
-    """Say where one scale for all records does better than what was found."""
     certified = [other for other in made.others.values() if other.certified]
     best = min(certified, key=lambda other: other.kl, default=made.profile)
-    if best.kl >= made.profile.kl - _NO_BETTER:
-        return
-    start, stop = best.game.histogram.range
-    scale = float(best.game.scales[0]) * (stop - start)
-    others = ",".join(f"{each * (stop - start):.4g}" for each in made.profile.game.scales)
-    paragraph(
-        f"One scale for all records, {scale:.4g}, is more accurate on these data (KL {best.kl:.5f}). To let "
-        f"records choose it too: --search anneal --scales {others},{scale:.4g}"
-    )
+    if best.kl < made.profile.kl - _NO_BETTER:
+        start, stop = best.game.histogram.range
+        scales = [f"{x * (stop - start):.4g}" for x in (*made.profile.game.scales, best.game.scales[0])]
+        paragraph(
+            f"One scale for all records, {scales[-1]}, is more accurate on these data (KL {best.kl:.5f}). To "
+            f"let records choose it too: --search anneal --scales {','.join(scales)}"
+        )
+    paragraph(said["promise"])
+    for number, sentence in enumerate(said["limits"], 1):
+        paragraph(sentence, f"{number}. ")
+    if said["composed"]["method"] == "Rényi divergence":
+        advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
+        paragraph(f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.")
+    print(f"Randomness of the sample: {said['sampling']}.")
+    print(f"For others: {', '.join(str(path) for path in written if path.parent.name != 'private')}")
+    print(f"Not for others: {', '.join(str(path) for path in written if path.parent.name == 'private')}")
 
 
 def reason(made: Any) -> str:
@@ -115,37 +86,23 @@ def _explain(made: Any) -> None:
     """Say which bins fail, and what would help."""
     from equinoise.nvo.noise import sufficient_scale
 
-    game = made.profile.game
-    failing = made.failing()
+    game, failing = made.profile.game, [list(row.values()) for row in made.failing()]
     if failing:
-        listed = "; ".join(
-            f"{row['value']:g} ({_counted(row['records'], 'record')}, epsilon {row['epsilon']:.3g})"
-            for row in failing[:_FAILING]
-        )
-        more = f"; and {len(failing) - _FAILING} more bins" if len(failing) > _FAILING else ""
-        paragraph(f"Not satisfied, by value, the worst first: {listed}{more}.")
+        print("Not satisfied, by value, the worst first:")
+        common.print_table(failing[:_FAILING], ("value", "records", "epsilon"), ("g", ",d", ".3g"))
+    if len(failing) > _FAILING:
+        print(f"And {len(failing) - _FAILING:,} more bins.")
     if made.lower_bound == float("inf"):
-        paragraph(
-            "The linear relaxation proves that with these scales and bins nothing can satisfy every record."
-        )
+        paragraph("The linear relaxation proves: with these scales and bins nothing satisfies every record.")
     start, stop = game.histogram.range
     enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon) * (stop - start)
-    largest = float(game.scales.max()) * (stop - start)
-    together = made.parameters.total_epsilon is not None
-    advice = [
-        f"a larger scale (the largest is {largest:.3g}; {enough:.3g} satisfies every record, whatever the "
-        "data, and --scales 8 has it)",
-        "fewer bins (--bins)",
-        f"a larger {'--total-epsilon' if together else '--epsilon'}",
-        *(["fewer rows (--rows)"] if together else []),
-    ]
-    paragraph("What would help: " + ", ".join(advice[:-1]) + f", or {advice[-1]}.")
-
-
-def _scale_names(_: typer.Context) -> Iterable[str]:
-    from equinoise.nvo.noise import NAMES
-
-    return NAMES
+    one = made.parameters.total_epsilon is None
+    advice = "or a larger --epsilon" if one else "a larger --total-epsilon, or fewer rows (--rows)"
+    paragraph(
+        f"What would help: a larger scale (the largest is {game.scales.max() * (stop - start):.3g}; "
+        f"{enough:.3g} satisfies every record, whatever the data, and --scales 8 has it), fewer bins "
+        f"(--bins), {advice}."
+    )
 
 
 def _columns(context: typer.Context) -> Iterable[str]:
@@ -157,22 +114,18 @@ def _columns(context: typer.Context) -> Iterable[str]:
 
 def command(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV file with a header.")],
+    file: Annotated[Path, argument("A CSV file with a header.", "FILE")],
     column: Annotated[str, option("The column that is released.", names=_columns)],
     epsilon: Annotated[float | None, option("Privacy of one row of the sample.")] = None,
-    total_epsilon: Annotated[
-        float | None, option("Privacy of all rows together, instead of --epsilon.")
-    ] = None,
+    total_epsilon: Annotated[float | None, option("Privacy of all rows together, not of one.")] = None,
     bounds: Annotated[tuple[float, float] | None, option(_BOUNDS, metavar="LO HI")] = None,
     rows: Annotated[int | None, option("Rows of the sample; by default as many as FILE.")] = None,
     bins: Annotated[int, option("Bins of the range.")] = 101,
-    scales: Annotated[str, option(_SCALES, names=_scale_names)] = "default",
+    scales: Annotated[str, option(_SCALES, names=lambda _: equinoise.nvo.noise.NAMES)] = "default",
     search: Annotated[str, one_of("anneal", "best-response", "genetic")] = "anneal",
     restarts: Annotated[int, option("Searches, of which the best is taken.")] = 1,
-    seed: Annotated[int | None, option(_SEED)] = None,
-    drop_missing: Annotated[
-        bool, option("Leave out rows where the column is empty.", "--drop-missing")
-    ] = False,
+    seed: Annotated[int | None, option("The same rows again: such a sample is not private.")] = None,
+    drop_missing: Annotated[bool, option("Leave out rows where it is empty.", "--drop-missing")] = False,
     sep: Annotated[str, option("The character between fields; tab for a tabulator.")] = ",",
     decimal: Annotated[str, option("The decimal mark: . or ,")] = ".",
     jobs: Jobs = None,
@@ -188,23 +141,25 @@ def command(
     from equinoise import _files
     from equinoise.experiments.commands import nvo
 
-    with common.refusing(context, path="FILE", values="--column", n_bins="--bins") as (folder, threads):
+    with common.refusing(context, path="FILE", values="--column") as (folder, threads):
         parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales))
-        with common.working(f"reading {file}"):
+        with working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)
-        earlier = _release_in(folder, file)
-    _warn(parameters)
+        earlier = [folder / name for name in nvo.FILES if (folder / name).is_file()]
+        if any(path.samefile(file) for path in earlier):
+            raise ValueError(f"out must not be a folder in which FILE would be overwritten, got {str(out)!r}")
+    if bounds is None:
+        say(f"warning: without --bounds {_OWN}")
+    if seed is not None:
+        say("warning: with --seed the sample can be drawn again by others: it is not private")
     for path in earlier:  # or a sample could be taken for this run's when it fails
         path.unlink()
-    with common.pool(threads) as executor:
-        made = nvo.release(
-            read, histogram, parameters, executor=executor, progress=True, working=common.working
-        )
+    with threads as pool:
+        made = nvo.release(read, histogram, parameters, executor=pool, progress=True, working=working)
     written = []
     if made.sample is not None:
         files = made.files()
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "private").mkdir(mode=0o700, exist_ok=True)
+        (folder / "private").mkdir(mode=0o700, parents=True, exist_ok=True)
         written = _files.write_all(folder, files)
     if as_json:
         common.print_json(made.document())
@@ -224,23 +179,3 @@ def _scales(text: str) -> str | int | tuple[float, ...]:
         return tuple(float(part) for part in text.split(",") if part.strip())
     except ValueError:
         return text
-
-
-def _release_in(folder: Path, file: Path) -> list[Path]:
-    """Return the files of an earlier release in a folder; FILE must not be one of them."""
-    from equinoise.experiments.commands.nvo import FILES
-
-    paths = [folder / name for name in FILES]
-    if any(path.exists() and path.samefile(file) for path in paths):
-        raise ValueError(f"out must not be a folder in which FILE would be overwritten, got {str(folder)!r}")
-    return [path for path in paths if path.is_file()]
-
-
-def _warn(parameters: Any) -> None:
-    if parameters.bounds is None:
-        say(
-            "warning: without --bounds the range comes from the data's own smallest and largest value, which "
-            "show in the sample"
-        )
-    if parameters.seed is not None:
-        say("warning: with --seed the sample can be drawn again by others: it is not private")

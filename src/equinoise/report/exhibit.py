@@ -107,10 +107,7 @@ class Exhibit:
             }
             for stem, (caption, frame) in self.tables.items()
         }
-        made["figures"] = {
-            stem: {"caption": caption, "description": description}
-            for stem, (caption, description, _) in self.figures.items()
-        }
+        made["figures"] = {stem: {"caption": c, "description": d} for stem, (c, d, _) in self.figures.items()}
         return made
 
     @classmethod
@@ -130,9 +127,7 @@ class Exhibit:
 
 def csv_bytes(frame: DataFrame) -> bytes:
     """Return a frame as the bytes of a CSV file."""
-    table = io.BytesIO()
-    frame.to_csv(table, index=False, lineterminator="\n", encoding="utf-8")
-    return table.getvalue()
+    return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
 def _frame(content: bytes, columns: Mapping[str, str]) -> DataFrame:

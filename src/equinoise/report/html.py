@@ -11,11 +11,12 @@ import re
 from numbers import Real
 from pathlib import Path
 
-from equinoise._typing import Any, DataFrame, Mapping, NamedTuple, Sequence
+from equinoise._typing import Any, DataFrame, Mapping, Sequence
 from equinoise.report.exhibit import Exhibit
 
 _HERE = Path(__file__).parent
 _WORDS = 30  # a text of more characters makes its column wide
+_Cell = tuple[str, str, str]  # text, the class of its column, and what a number is sorted by
 
 
 def page(
@@ -52,9 +53,8 @@ def page(
 
 def _inline(drawing: bytes, name: str) -> tuple[str, str]:
     """Return the viewBox of an SVG file, and all that follows its opening tag, with its own ids prefixed."""
-    body = drawing.decode()
-    for part in (r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<!--.*?-->"):
-        body = re.sub(part, "", body, flags=re.DOTALL)
+    left_out = r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->"
+    body = re.sub(left_out, "", drawing.decode(), flags=re.DOTALL)
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r'\b(?:xlink:)?href="#', f'href="#{name}-', body)
     body = body.replace("url(#", f"url(#{name}-")
@@ -64,19 +64,11 @@ def _inline(drawing: bytes, name: str) -> tuple[str, str]:
     return sized[1], re.sub(r"\n\s*", "\n", body[sized.end() :]).strip()
 
 
-class _Cell(NamedTuple):
-    """Text, the class of its column, and what a number is sorted by."""
-
-    text: str
-    kind: str
-    value: str = ""
-
-
 def _cells(frame: DataFrame) -> tuple[list[_Cell], list[list[_Cell]]]:
     """Return the headings of a table and the cells of its rows."""
     columns = [list(frame[name]) for name in frame.columns]
     kinds = ["number" if all(map(_is_number, column)) else "" for column in columns]
-    headings = [_Cell(str(name).replace("_", " "), kind) for name, kind in zip(frame, kinds, strict=True)]
+    headings = [(str(name).replace("_", " "), kind, "") for name, kind in zip(frame, kinds, strict=True)]
     return headings, [
         [_cell(*pair) for pair in zip(row, kinds, strict=True)] for row in zip(*columns, strict=True)
     ]
@@ -85,8 +77,8 @@ def _cells(frame: DataFrame) -> tuple[list[_Cell], list[list[_Cell]]]:
 def _cell(value: Any, kind: str) -> _Cell:
     text = _shown(value)
     if not kind:
-        return _Cell(text, "words" if len(text) > _WORDS else "")
-    return _Cell(text, kind, "" if math.isnan(value) else repr(float(value)).replace("inf", "Infinity"))
+        return text, "words" if len(text) > _WORDS else "", ""
+    return text, kind, "" if math.isnan(value) else repr(float(value)).replace("inf", "Infinity")
 
 
 def _is_number(value: object) -> bool:
@@ -96,9 +88,7 @@ def _is_number(value: object) -> bool:
 def _shown(value: Any) -> str:
     """Return a value as a reader wants it: four digits, thousands apart, yes or no, a dash for nothing."""
     if not _is_number(value):
-        if value is None:
-            return "–"
-        return {"True": "yes", "False": "no"}.get(str(value), str(value))
+        return "–" if value is None else {"True": "yes", "False": "no"}.get(str(value), str(value))
     number = float(value)
     if math.isnan(number):
         return "–"

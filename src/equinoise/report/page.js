@@ -20,11 +20,7 @@ for (const table of document.querySelectorAll("table")) {
 // Numbers by their value, words by the alphabet, and what is missing last in both directions.
 function compare(a, b, sign) {
   const [x, y] = [a.dataset.value, b.dataset.value];
-  if (x === undefined && y === undefined) {
-    return sign * a.textContent.localeCompare(b.textContent);
-  }
-  if (x === undefined || y === undefined) {
-    return x === undefined ? 1 : -1;
-  }
-  return sign * (x === y ? 0 : Number(x) - Number(y));
+  const missing = (x === undefined) - (y === undefined);
+  const words = x === undefined ? a.textContent.localeCompare(b.textContent) : 0;
+  return missing || sign * (words || (x === y ? 0 : x - y));
 }

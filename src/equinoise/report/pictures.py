@@ -6,9 +6,8 @@ import numpy as np
 
 from equinoise._results import Z95
 from equinoise._typing import Any, Axes, Floats, Ints, Mapping, Sequence
-from equinoise.report.figures import LEGEND, STYLES, finish, line, new_axes, repeated
+from equinoise.report.figures import LEGEND, STYLES, Series, finish, line, new_axes, repeated
 
-Series = Sequence[tuple[str, Floats]]
 # One per policy, so that colour is never all that tells two apart.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 # Where a label may stand around its point: directions, the preferred ones first, and distances in points.
@@ -33,8 +32,7 @@ def frontier(ax: Axes | None, points: Mapping[tuple[str, float | None], Any]) ->
     ax.set_yscale(_scale([point.mean_absolute_bias for point in shown]))
     for i, (name, group) in enumerate(groups.items()):
         color = STYLES[i % len(STYLES)].color
-        marks: dict[str, Any] = {"color": color, "marker": MARKERS[i % len(MARKERS)], "markersize": 5.5}
-        marks["linestyle"] = "none"
+        marks: Any = {"color": color, "marker": MARKERS[i % len(MARKERS)], "markersize": 5.5, "ls": "none"}
         x, y = _places(group.values())
         if len(group) > 1:
             ax.plot(x, y, color=color, linewidth=0.8, alpha=0.6)
@@ -187,8 +185,7 @@ def noise_scales(
     ax = new_axes(ax)
     k, v = np.argwhere(counts).T
     area = 12.0 * (1.0 + np.log2(counts[k, v]))
-    style = STYLES[0]
-    ax.scatter(values[k], scales[v], s=area, color=style.color, alpha=0.7, linewidths=0, label="records")
+    ax.scatter(values[k], scales[v], s=area, color=STYLES[0].color, alpha=0.7, linewidths=0, label="records")
     for style, (label, scale) in zip(repeated(1), lines, strict=False):
         ax.axhline(scale, linewidth=1.2, label=label, **style.stroke)
     ax.set_yscale("log")
