@@ -1,31 +1,26 @@
 """``equinoise efb``: from a game to a regret curve."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import equinoise
 from equinoise.cli import common, games
 from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, argument, one_of, option
 
 _GAME = 'A built-in game (see `equinoise games`), "openspiel:NAME(...)", or a .efg file.'
 _SENT = ", what a user sends: one symbol, or the paper's noised losses"
+_LEARNER = "What learns: {learners}."
 _EPSILON = "Local privacy of each report; may be repeated. 4 by default."
 _OTHERS = "How the others play: uniform, or a JSON file {INFOSET: {ACTION: PROBABILITY}}."
 _SCHEDULE = "How they play for so many trials; may be repeated, and begins again at its end."
 _RECALL = ": refuse games whose learner forgets, or split what it forgets"
 
 
-def _learners(_: object = None) -> Iterable[str]:
-    from equinoise.efb import LEARNERS
-
-    return LEARNERS
-
-
 def late_help() -> dict[str, str]:
-    """Return what the help says of the registry."""
-    return {"learners": ", ".join(_learners())}
+    """Return what the help says from the registry."""
+    return {"learners": ", ".join(equinoise.efb.LEARNERS)}
 
 
 def command(
@@ -35,7 +30,7 @@ def command(
     epsilon: Annotated[list[float] | None, option(_EPSILON, metavar="<float>")] = None,
     trials: Annotated[int, option("Trials (users) per replicate.")] = 200_000,
     replicates: Replicates = 8,
-    learner: Annotated[str, option("What learns: {learners}.", names=_learners)] = "dp-efb",
+    learner: Annotated[str, option(_LEARNER, names=lambda _: equinoise.efb.LEARNERS)] = "dp-efb",
     mechanism: Annotated[str, one_of("hashing", "laplace", more=_SENT)] = "hashing",
     tuning: Annotated[str, one_of("sharp", "paper", more="; paper needs laplace")] = "sharp",
     opponents: Annotated[str, option(_OTHERS)] = "uniform",

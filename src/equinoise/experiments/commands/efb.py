@@ -135,8 +135,8 @@ class Comparison:
         text = (
             f"{title}: {tree.n_infosets:,} infosets, {tree.n_actions:,} actions, ln S = "
             f"{tree.log_n_strategies:.1f}; {parameters.replicates} replicates, seed {parameters.seed}",
-            f"Learner {private.learner}, mechanism {private.tuning.mechanism}, tuning {private.tuning.rule}: a "
-            f"user sends at most {private.bytes_a_report:,} bytes.",
+            f"Learner {private.learner}, mechanism {private.tuning.mechanism}, tuning {private.tuning.rule}: "
+            f"a user sends at most {private.bytes_a_report:,} bytes.",
             f"For {parameters.trials:,} trials no bound is proven below the trivial regret of 1 per trial.",
         )
         found = ", ".join(
