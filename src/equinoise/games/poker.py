@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from equinoise import _checks
-from equinoise.games.walk.walk import CHANCE, TERMINAL
+from equinoise.games.walk.others import CHANCE, TERMINAL
 
 _FOLD, _CALL, _RAISE = range(3)
 

@@ -8,7 +8,7 @@ from equinoise._typing import Any, ArrayLike, DataFrame, Floats
 from equinoise.games import kernels
 from equinoise.games.environment import check_policy
 from equinoise.games.tree import GameTree, keep, seal
-from equinoise.games.walk.walk import distinct_names
+from equinoise.games.walk.others import distinct_names
 
 
 def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:
