@@ -156,10 +156,25 @@ def test_other_arguments_are_checked(options):
         walk(listed(OPPONENT), **options)
 
 
-@pytest.mark.parametrize("payoff", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("payoff", [math.nan, math.inf, -math.inf, 1e400])
 def test_payoffs_must_be_finite(payoff):
-    with pytest.raises(ValueError, match="payoff"):
+    with pytest.raises(ValueError, match=r"^game must have finite payoffs, got .* for player 0$"):
         walk(listed(move(0, "s", end(0, 0), end(payoff, 0))))
+
+
+@pytest.mark.parametrize("payoff", ["1", None, 1j, "x" * 1000])
+def test_payoffs_must_be_numbers(payoff):
+    with pytest.raises(
+        TypeError, match=r"^game must have numbers as payoffs, got .* for player 0$"
+    ) as caught:
+        walk(listed(move(0, "s", end(0, 0), end(payoff, 0))))
+    assert len(str(caught.value)) < 200
+
+
+def test_payoffs_beyond_the_floats_are_losses_all_the_same():
+    _, environment = walk(listed(move(0, "s", end(0, 0), end(10**400, 0), end(10**400 // 2, 0))))
+    assert environment.leaf_loss.tolist() == [1.0, 0.0, 0.5]
+    assert environment.payoff_range is None
 
 
 def test_something_else_than_a_game_is_refused():

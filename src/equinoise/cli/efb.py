@@ -42,8 +42,7 @@ def command(
 
     words = {"horizon": "--trials", "n_replicates": "--replicates", "n_checkpoints": "--checkpoints"}
     with common.refusing(context, **words) as (folder, threads):
-        learner = int(player) if player.isdecimal() else player
-        parameters = common.taken(context, efb.Parameters, player=learner)
+        parameters = common.taken(context, efb.Parameters)
         with common.working(f"loading {game}"):
             tree, environment = efb.prepare(parameters)
     with common.pool(threads) as executor:
