@@ -173,6 +173,7 @@ WRONG = {
     "chance of another": (game({"chance": {"a": 1}, "actions": {"b": OK}}), "chance must"),
     "chance in a list": (game({"chance": [1], "actions": {"b": OK}}), "chance must"),
     "a sum": (game({"chance": {"a": 0.5}, "actions": {"a": OK}}), r"^game\['root'\]: chance must.*sum"),
+    "a huge chance": (game({"chance": {"a": "1e999"}, "actions": {"a": OK}}), r"chance must.*\[0, 1\]"),
     "below zero": (game({"chance": {"a": 2, "b": -1}, "actions": {"a": OK, "b": OK}}), "chance must"),
     "other actions": (
         game(move(0, "s", a=move(1, "t", x=OK), b=move(1, "t", y=OK))),

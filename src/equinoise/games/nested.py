@@ -184,19 +184,19 @@ def from_dict(game: dict[str, Any]) -> GambitGame:
     distributions = Distributions()
     for s, node in enumerate(nodes):  # the list grows while it is read
         try:
-            player, label, actions, numbers = _node(node, players, distributions)
+            player, label, actions, values = _node(node, players, distributions)
             entry = 0 if player == TERMINAL else entry_of.setdefault((player, label or str(s)), len(infosets))
             if entry == len(infosets):
-                infosets.append((player, label, actions, numbers))
+                infosets.append((player, label, actions, values))
             elif entry and infosets[entry][2] != actions:
-                other = infosets[entry][2]
-                raise ValueError(f"infoset {label!r} has the actions {actions} here and {other} elsewhere")
+                here, there = map(_checks.shown, (actions, infosets[entry][2]))
+                raise ValueError(f"infoset {label!r} has the actions {here} here and {there} elsewhere")
         except (TypeError, ValueError) as error:
             raise type(error)(f"{_place('game', above, s)}: {error}") from None
         infoset_of.append(entry)
         first_child.append(len(children))
         sum_of.append(0 if entry else len(sums))
-        sums += () if entry else numbers
+        sums += () if entry else values
         for action in actions:
             child = node["actions"][action]
             if number.setdefault(id(child), len(nodes)) == len(nodes):

@@ -40,9 +40,8 @@ def load_openspiel(name: str, recall: str = "check") -> OpenSpielGame:
         with _quiet_stderr():
             game = pyspiel.load_game(name)
     except Exception as error:
-        raise ValueError(
-            f"game is refused by OpenSpiel, got {_checks.shown(name)}: {_one_line(error)}"
-        ) from error
+        words = f"{_checks.shown(name)}: {_one_line(error)}"
+        raise ValueError(f"game is refused by OpenSpiel, got {words}") from error
     return OpenSpielGame(game, recall)
 
 
@@ -70,8 +69,8 @@ class OpenSpielGame:
         simultaneous = kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS
         self.game = pyspiel.convert_to_turn_based(game) if simultaneous else game
         self.n_players: int = game.num_players()
-        self.player_labels = tuple(str(i) for i in range(self.n_players))
-        self._infoset = _infoset_reader(pyspiel, self.game, simultaneous, recall)
+        self.player_labels = tuple(map(str, range(self.n_players)))
+        self.infoset = _infoset_reader(pyspiel, self.game, simultaneous, recall)
 
     def root(self) -> Any:
         """Return the initial state."""
@@ -108,10 +107,6 @@ class OpenSpielGame:
         """Return the probabilities of the outcomes."""
         return [probability for _, probability in state.chance_outcomes()]
 
-    def infoset(self, state: Any) -> tuple[Hashable, str]:
-        """Return what the player to move knows, and the same as a label."""
-        return self._infoset(state)
-
     def payoff(self, state: Any, player: int) -> float:
         """Return the sum of a player's rewards."""
         return state.player_return(player)  # type: ignore[no-any-return]
@@ -129,9 +124,8 @@ class OpenSpielGame:
             raise ValueError(f"opponents cannot play {_one_line(self.game)}: {_one_line(error)}") from error
         legal = state.legal_actions()
         if not given.keys() <= set(legal):
-            raise ValueError(
-                f"opponents may take legal actions only, {legal} {self.where(state)}, got {given}"
-            )
+            words = f"{legal} at {self.where(state)}"
+            raise ValueError(f"opponents may take legal actions only, {words}, got {given}")
         return [given.get(action, 0.0) for action in legal]
 
 

@@ -168,6 +168,36 @@ class GameTree:
         """Tell whether another tree has the same pointer arrays; labels do not matter."""
         return self is other or all(np.array_equal(getattr(self, n), getattr(other, n)) for n in POINTERS)
 
+    def to_text(self, most: int = 200) -> str:
+        """Draw the tree, at most so many lines: infosets, their actions and how many leaves these have.
+
+        Examples
+        --------
+        >>> from equinoise.games import from_nested
+        >>> print(from_nested([[0.5], [0.0, [[0.75], [1.0]]]])[0].to_text())
+        infoset 0
+          action 0: 1 leaves
+          action 1: 1 leaves
+            infoset 1
+              action 2: 1 leaves
+              action 3: 1 leaves
+        """
+        infosets, actions = self.infoset_labels, self.action_labels
+        lines: list[str] = []
+        stack = [(0, 0, -1)]  # level, infoset, and action where it is one
+        while stack and len(lines) < most:
+            level, s, a = stack.pop()
+            if a < 0:
+                words = infosets[s] if infosets else f"infoset {s}"
+                below = [(level + 1, s, a) for a in range(self.action_ptr[s], self.action_ptr[s + 1])]
+            else:
+                n = self.leaf_ptr[a + 1] - self.leaf_ptr[a]
+                words = f"{actions[a] if actions else f'action {a}'}: {n} leaves"
+                below = [(level + 1, s, -1) for s in range(self.infoset_ptr[a], self.infoset_ptr[a + 1])]
+            lines.append("  " * level + " ".join(words.split()))
+            stack += reversed(below)
+        return "\n".join(lines + ["..."] * bool(stack))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tree to a file (NumPy's ``.npz``, without pickles) under just this name, atomically."""
         arrays = {name: getattr(self, name) for name in POINTERS}

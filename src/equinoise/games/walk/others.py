@@ -1,6 +1,5 @@
 """What chance and the other players do at their nodes, as checked probabilities."""
 
-import math
 import numbers
 import warnings
 from collections import Counter
@@ -59,14 +58,14 @@ class Distributions:
         result = [_plain(p, where) for p in probabilities]
         if len(result) != n:
             raise ValueError(f"{where()} must have {n} probabilities, got {len(result)}")
-        wrong = [p for p in result if not 0 <= p < math.inf]
+        wrong = [p for p in result if not 0 <= p <= 1 + _REFUSE]
         if wrong:
-            raise ValueError(f"{where()} must have probabilities in [0, 1], got {wrong[0]}")
+            raise ValueError(f"{where()} must have probabilities in [0, 1], got {wrong[0]!s:.40}")
         total = sum(result)
         if total == 1:
             return result
         off = abs(float(total - 1))
-        if not off <= _REFUSE:
+        if off > _REFUSE:
             raise ValueError(f"{where()} must have probabilities that sum to 1, got a sum of {float(total)}")
         if off > _WARN:
             self.n_scaled += 1

@@ -15,11 +15,11 @@ from equinoise.games.walk.record import Record
 
 @runtime_checkable
 class Source(Protocol):
-    """A game in extensive form, node by node. A state is whatever the source likes.
+    """A game in extensive form, node by node: any class with these methods. A state is whatever it likes.
 
-    A source may also have ``exact = False``, when its probabilities are floats and fractions would gain
+    It may also have ``exact = False``, when its probabilities are floats and fractions would gain
     nothing; ``expand(state) -> (n, iterable of n states)``, when that is faster than ``child`` n times;
-    ``where(state) -> str``, which names a node in a message. Any class with these methods is one.
+    ``where(state) -> str``, which names a node in a message.
 
     Examples
     --------
