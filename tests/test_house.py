@@ -27,7 +27,7 @@ BUDGETS = {
     "cli": 800,
 }
 # Rooms that are larger than planned, and imports that are more: they may shrink, and not grow.
-STILL = {"games": 3_458, "efb": 2_660, "report": 1_041, "cli": 953}
+STILL = {"games": 3_442, "efb": 2_660, "report": 1_041, "cli": 953}
 STILL_IMPORTS = 0.099  # of the code; 0.08 is the plan
 MOST_LINES = 400  # of a file
 MOST_FILES = 12  # of a folder, without those of its sub-folders

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import naive
 from equinoise.games import load
 from equinoise.games.loading import source_of
 from equinoise.games.walk import walk
@@ -16,7 +19,8 @@ from equinoise.games.walk.record import Record
 from naive import ListedGame, end, move
 
 N_LEDUC = 9457  # histories of Leduc poker
-WORDS = "must be larger for this game: the walk stopped after"
+WORDS = "must be larger for this game.*: the walk stopped after"
+PLAYOUTS = r"^max_histories must be larger for this game of \de\+\d\d histories or more, as playouts show"
 
 
 class Chain:
@@ -50,9 +54,7 @@ def refused(game, **options):
     """What the refusal of a game says, which is the same each time and stands on one line."""
     found = set()
     for _ in range(2):
-        with pytest.raises(
-            ValueError, match="must be larger for this game: the walk stopped after"
-        ) as caught:
+        with pytest.raises(ValueError, match=WORDS) as caught:
             load(game, **options)
         found.add(str(caught.value))
     (words,) = found
@@ -71,7 +73,7 @@ LARGE = ["chess", "crazyhouse", "maedn", "pig(winscore=3)", "tiny_bridge_4p", "d
 def test_a_game_far_too_large_is_refused_after_few_histories(name):
     pytest.importorskip("pyspiel")
     words = refused(f"openspiel:{name}")
-    assert words.startswith("max_histories, which playouts show to be some ")
+    assert re.match(PLAYOUTS, words)
     assert visited(words) < 100_000
 
 
@@ -101,19 +103,33 @@ def parts(source):
     return {name: getattr(source, name) for name in names} | {"chance": lambda state: []}
 
 
-def test_playouts_estimate_the_number_of_histories_without_bias():
-    """Within 4.5 standard errors: chance below 1e-5, whatever a playout keeps at a time."""
-    source = source_of("leduc_poker")
-    limits = Limits(10**12, math.inf, math.inf)
+def playouts(limits, counts, source):
+    """What playouts estimate until so many histories are counted."""
 
     def expand(state):
-        n = len(source.chance(state)) if source.kind(state) < 0 else len(source.actions(state))
+        n = len(source.chance(state) if source.kind(state) == -1 else source.actions(state))
         return n, [source.child(state, i) for i in range(n)]
 
-    limits._play(200_000, source, expand)
-    found = limits._estimates
+    limits._play(counts, source, expand)
+    return limits._estimates
+
+
+def test_playouts_estimate_the_number_of_histories_without_bias():
+    """Within 4.5 standard errors: chance below 1e-5, whatever a playout keeps at a time."""
+    found = playouts(Limits(10**12), 200_000, source_of("leduc_poker"))
     assert len(found) > 500
     assert abs(statistics.mean(found) - N_LEDUC) < 4.5 * statistics.stdev(found) / math.sqrt(len(found))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_playouts_refuse_no_game_that_fits(seed):
+    """At most once in 1e12; a game twenty times as large as allowed is refused."""
+    source = ListedGame(2, naive.random_game(np.random.default_rng(seed), depth=9))
+    n = count(source)
+    playouts(Limits(n), 20_000, source)
+    if n > 20:
+        with pytest.raises(ValueError, match=PLAYOUTS):
+            playouts(Limits(n // 20), 20 * n + 20_000, source)
 
 
 def count(source):
@@ -137,7 +153,7 @@ def test_a_game_that_just_fits_is_loaded(game):
     tree = load(game, max_histories=n)[0]
     assert tree.same_as(load(game)[0])
     words = refused(game, max_histories=n - 1)
-    assert words.startswith("max_histories must be larger")
+    assert words.startswith("max_histories must be larger for this game:")
     assert visited(words) == n - 1
 
 

@@ -126,9 +126,6 @@ def _parts(value: object) -> Iterator[object]:
     return (part for part in held if isinstance(part, dict | list | tuple))
 
 
-# A whole game.
-
-
 def from_dict(game: dict[str, Any]) -> GambitGame:
     """Make a game of many players from nested dicts, as JSON can hold them.
 

@@ -11,7 +11,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
 from equinoise._files import load_arrays, save_arrays
-from equinoise._typing import Any, Array, Flags, Floats, Ints, Sequence
+from equinoise._typing import Any, Array, Callable, Flags, Floats, Ints, Sequence
 
 _Int = Ints
 _KIND = "equinoise game tree, version 1"
@@ -36,6 +36,11 @@ def keep(array: Array, given: object) -> Array:
         isinstance(given, np.ndarray) and not np.may_share_memory(array, given)
     )
     return seal(array if fresh and array.flags.owndata else array.copy())
+
+
+def rebuilt(kind: Callable[..., Any], *fields: Any) -> Any:
+    """Build an object of unpickled fields, whose arrays nobody else holds."""
+    return kind(*(seal(field) if isinstance(field, np.ndarray) else field for field in fields))
 
 
 @kept_as("equinoise.games.tree.GameTree")
@@ -97,7 +102,7 @@ class GameTree:
         return f"GameTree({self.n_infosets} infosets, {self.n_actions} actions, {self.n_leaves} leaves)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, tuple(getattr(self, name) for name in POINTERS + LABELS)
+        return rebuilt, (GameTree, *(getattr(self, name) for name in POINTERS + LABELS))
 
     @property
     def n_infosets(self) -> int:
@@ -212,11 +217,6 @@ class GameTree:
             return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {_KIND}: {error}") from error
-
-
-def _rebuild(*fields: Any) -> GameTree:
-    """Build a tree from unpickled fields, whose arrays nobody else holds."""
-    return GameTree(seal(fields[0]), seal(fields[1]), seal(fields[2]), fields[3], fields[4])
 
 
 def _labels(name: str, labels: Sequence[str] | None, length: int) -> tuple[str, ...] | None:

@@ -227,8 +227,6 @@ def _title(player: int, number: int) -> str:
 
 
 # The nodes of an ``.efg`` file, read once in the order of the file into flat arrays.
-
-
 _TERMINAL = NODES["t"]
 
 

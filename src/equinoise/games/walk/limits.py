@@ -72,9 +72,9 @@ class Limits:
             self._play(done / _SHARE, source, expand)
         return min(done + _STEP, self.max_histories)
 
-    def refusal(self, what: str) -> ValueError:
+    def refusal(self, what: str, size: str = "") -> ValueError:
         """Return the error of a game that is too large, which says how far the walk came."""
-        return ValueError(f"{what} must be larger for this game: {self._reached}")
+        return ValueError(f"{what} must be larger for this game{size}: {self._reached}")
 
     def _play(self, counts: float, source: Any, expand: Expand) -> None:
         """Play out until so many histories are counted; refuse a game that is surely too large.
@@ -98,5 +98,5 @@ class Limits:
             gain = estimate / self.max_histories - 1.0
             self._products = [p * (1.0 + c * gain) for p, c in zip(self._products, _STAKES, strict=True)]
             if sum(self._products) >= _SURE * len(_STAKES):
-                mean = sum(self._estimates) / len(self._estimates)
-                raise self.refusal(f"max_histories, which playouts show to be some {mean:.0e} or more,")
+                about = f"{sum(self._estimates) / len(self._estimates):.0e}"
+                raise self.refusal("max_histories", f" of {about} histories or more, as playouts show")
