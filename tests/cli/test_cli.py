@@ -21,6 +21,7 @@ from equinoise.efb import LEARNERS
 from equinoise.efb.tuning import RULES
 from equinoise.experiments.commands import efb as efb_command
 from equinoise.experiments.commands.nvo import SEARCHES
+from equinoise.games import load
 from equinoise.games.catalog import BUILT_IN
 from equinoise.nvo.noise import NAMES
 
@@ -271,6 +272,18 @@ def test_a_warning_is_one_line(tmp_path):
     assert child.returncode == 0, err
     assert "player 0: 2 infosets, 3 actions" in out
     assert re.fullmatch(r"equinoise: warning: game\.efg, line 2: .*sum to.*\n", err)
+
+
+def test_players_go_by_their_labels_first(capsys, tmp_path):
+    """Player 0, who is called 1, is absent-minded; player 1, who is called 2, never moves."""
+    node = 'p "" 1 1 "" { "l" "r" } 0 '
+    ends = " ".join(f't "" {i} "" {{ 0 0 }}' for i in (1, 2, 3))
+    (tmp_path / "game.efg").write_text('EFG 2 R "t" { "1" "2" } ' + node + node + ends)
+    for player, words in (("0", "absent-minded"), ("1", "absent-minded"), ("2", "player 1 never does")):
+        with pytest.raises(ValueError, match=words):
+            load("game.efg", player)
+        assert main(["efb", "game.efg", "--player", player]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_advice_is_in_the_words_of_the_options(capsys, tmp_path):

@@ -86,6 +86,7 @@ WRONG = {
     "below zero": ([[[[0.2]], [[-0.1]]]], ValueError, r"nested\[0\]\[1\]\[0\]\[0\]"),
     "NaN": ([[math.nan]], ValueError, r"nested\[0\]\[0\]"),
     "infinite": ([[math.inf]], ValueError, r"nested\[0\]\[0\]"),
+    "huge": ([[10**400]], ValueError, r"nested\[0\]\[0\]"),
     "complex": ([[1j]], TypeError, r"nested\[0\]\[0\]"),
 }
 
@@ -95,3 +96,23 @@ def test_refusals_name_the_place(case):
     nested, error, words = WRONG[case]
     with pytest.raises(error, match=words):
         from_nested(nested)
+
+
+def test_lists_that_hold_themselves():
+    around, deep = [], [[0.5]]
+    around.append([around])
+    deep[0].append([[0.5], [0.1, deep]])
+    for nested in (around, deep):
+        with pytest.raises(
+            ValueError, match=r"^nested must end, but something in it holds itself, \d levels deep$"
+        ):
+            from_nested(nested)
+
+
+def test_an_error_thirty_thousand_lists_deep_is_short():
+    nested = [["x"]]
+    for _ in range(15_000):
+        nested = [[0.5], [nested]]
+    with pytest.raises(TypeError, match=r"^nested\[1\]\[0\].*\.\.\.\(29990 more\)\.\.\..*'x'$") as caught:
+        from_nested(nested)
+    assert len(str(caught.value)) < 200

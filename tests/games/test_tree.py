@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -257,3 +258,22 @@ def test_a_crash_while_saving_keeps_the_old_file(saved, monkeypatch):
         chain(3).save(path)
     assert path.read_bytes() == whole
     assert [entry.name for entry in path.parent.iterdir()] == ["tree.npz"]
+
+
+def test_a_tree_as_text():
+    tree = load("kuhn_poker")[0]
+    text = tree.to_text()
+    assert text.splitlines()[:8] == [
+        "(start)",
+        "  (start): 0 leaves",
+        "    0",
+        "      Pass: 1 leaves",
+        "        0pb",
+        "          Pass: 1 leaves",
+        "          Bet: 1 leaves",
+        "      Bet: 2 leaves",
+    ]
+    assert len(text.splitlines()) == tree.n_infosets + tree.n_actions
+    assert sum(int(n) for n in re.findall(r": (\d+) leaves", text)) == tree.n_leaves
+    assert tree.to_text(3) == "(start)\n  (start): 0 leaves\n    0\n..."
+    assert tree.to_text(tree.n_infosets + tree.n_actions) == text

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from equinoise.games import Policy
 from equinoise.games.walk.walk import walk
 from naive import ListedGame, chance, end, move
 
@@ -66,10 +67,17 @@ def test_players_by_label():
     game = move(0, "s", move(1, "o", end(0, 5), end(1, 6), end(1, 7)), end(0, 0))
     tree, _ = walk(listed(game, labels=("Ann", "Bob")), player="Bob")
     assert tree.infoset_labels == ("(start)", "o")
+    for player, labels in [(1, ("Ann", "Bob")), ("1", ("Ann", "Bob")), ("1", ("2", "1")), ("1", ("1", "1"))]:
+        assert walk(listed(game, labels=labels), player=player)[0].infoset_labels == ("(start)", "o")
+    assert walk(listed(game, labels=("1", "2")), player="1")[0].infoset_labels == (
+        "s",
+    )  # a label comes first
     for player, labels, error in [
         ("Eve", ("Ann", "Bob"), ValueError),
         ("Ann", ("Ann", "Ann"), ValueError),
         (2, ("Ann", "Bob"), ValueError),
+        ("2", ("Ann", "Bob"), ValueError),
+        ("-1", ("Ann", "Bob"), ValueError),
         (-1, ("Ann", "Bob"), ValueError),
         (0.0, ("Ann", "Bob"), TypeError),
         (None, ("Ann", "Bob"), TypeError),
@@ -103,6 +111,22 @@ def test_wrong_opponents_are_refused(opponents, error, words):
         walk(listed(OPPONENT), opponents=opponents)
 
 
+def test_opponents_by_a_function_and_by_a_policy():
+    row = {"up": 0.25, "down": 0.75}
+    asked = []
+    for opponents in ({"o": row}, lambda label: asked.append(label) or row, lambda label: [0.25, 0.75]):
+        _, environment = walk(listed(OPPONENT), opponents=opponents)
+        assert environment.utility(environment.best_response()[0]) == 0.75
+    assert asked == ["o"]  # once for each infoset
+    theirs, _ = walk(listed(OPPONENT), player=1)
+    policy = Policy(theirs, [1.0, 0.25, 0.75])
+    assert walk(listed(OPPONENT), opponents=policy)[1].action_loss.tolist() == [0.25, 1.0]
+    with pytest.raises(ValueError, match=r"opponents\['o'\]"):
+        walk(listed(OPPONENT), opponents=lambda label: [1.0])
+    with pytest.raises(ValueError, match=r"opponents must cover infoset 's'"):
+        walk(listed(OPPONENT), player=1, opponents=policy)
+
+
 def test_a_policy_object_is_for_openspiel_only():
     class Uniform:
         def action_probabilities(self, state, player):
@@ -132,10 +156,25 @@ def test_other_arguments_are_checked(options):
         walk(listed(OPPONENT), **options)
 
 
-@pytest.mark.parametrize("payoff", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("payoff", [math.nan, math.inf, -math.inf, 1e400])
 def test_payoffs_must_be_finite(payoff):
-    with pytest.raises(ValueError, match="payoff"):
+    with pytest.raises(ValueError, match=r"^game must have finite payoffs, got .* for player 0$"):
         walk(listed(move(0, "s", end(0, 0), end(payoff, 0))))
+
+
+@pytest.mark.parametrize("payoff", ["1", None, 1j, "x" * 1000])
+def test_payoffs_must_be_numbers(payoff):
+    with pytest.raises(
+        TypeError, match=r"^game must have numbers as payoffs, got .* for player 0$"
+    ) as caught:
+        walk(listed(move(0, "s", end(0, 0), end(payoff, 0))))
+    assert len(str(caught.value)) < 200
+
+
+def test_payoffs_beyond_the_floats_are_losses_all_the_same():
+    _, environment = walk(listed(move(0, "s", end(0, 0), end(10**400, 0), end(10**400 // 2, 0))))
+    assert environment.leaf_loss.tolist() == [1.0, 0.0, 0.5]
+    assert environment.payoff_range is None
 
 
 def test_something_else_than_a_game_is_refused():

@@ -53,12 +53,9 @@ def command(
     from equinoise.experiments.commands import efb
 
     with common.refusing(context, horizon="--trials") as (folder, threads):
-        given: Any = {
-            "player": int(player) if player.isdecimal() else player,
-            "schedule": tuple(schedule or ()),
-        }
-        given["epsilon"] = epsilon[0] if epsilon and len(epsilon) == 1 else tuple(epsilon or ()) or 4.0
-        parameters = common.taken(context, efb.Parameters, **given)
+        given: Any = epsilon[0] if epsilon and len(epsilon) == 1 else tuple(epsilon or ()) or 4.0
+        options = {"epsilon": given, "schedule": tuple(schedule or ())}
+        parameters = common.taken(context, efb.Parameters, **options)
         with common.working(f"loading {game}"):
             tree, environment = efb.prepare(parameters)
     with threads as pool:

@@ -1,7 +1,8 @@
 """Games as one learner meets them: its tree of infosets, and what chance and the others do in it.
 
-* :func:`load` takes a game's name, a game of OpenSpiel or a Gambit file; :func:`from_nested` takes nested
-  lists; :func:`equinoise.games.walk.walk` any other game that can answer a few questions.
+* :func:`load` takes a game's name, a game of OpenSpiel, a Gambit file, or a game of your own: nested dicts
+  (:func:`from_dict`) or a class that answers a few questions (:class:`Source`). :func:`from_nested` takes one
+  learner's tree as nested lists.
 * All give a :class:`GameTree` (three pointer arrays, numbered breadth first) and an :class:`Environment`
   (a probability for every child of an action, a loss in [0, 1] for every leaf). A :class:`Schedule` is a
   sequence of environments.
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING
 from equinoise._lazy import attach
 
 if TYPE_CHECKING:
-    from equinoise.games.catalog import bandit, complete, from_nested
+    from equinoise.games.catalog import bandit, complete
     from equinoise.games.efg.reader import read_efg
     from equinoise.games.environment import (
         Environment,
@@ -35,35 +36,25 @@ if TYPE_CHECKING:
         uniform_value,
     )
     from equinoise.games.loading import load
+    from equinoise.games.nested import from_dict, from_nested
     from equinoise.games.poker import kuhn_poker, leduc_poker
     from equinoise.games.policy import Policy, realization_plan
     from equinoise.games.tree import GameTree
+    from equinoise.games.walk.walk import Source
 
-__all__ = [
-    "Environment",
-    "GameTree",
-    "Policy",
-    "Schedule",
-    "bandit",
-    "best_response_value",
-    "complete",
-    "from_nested",
-    "kuhn_poker",
-    "leduc_poker",
-    "load",
-    "policy_value",
-    "read_efg",
-    "realization_plan",
-    "uniform_value",
-]
+__all__ = ["Environment", "GameTree", "Policy", "Schedule", "Source", "bandit", "best_response_value"]
+__all__ += ["complete", "from_dict", "from_nested", "kuhn_poker", "leduc_poker", "load", "policy_value"]
+__all__ += ["read_efg", "realization_plan", "uniform_value"]
 
 _HOMES = {
-    "catalog": ("bandit", "complete", "from_nested"),
+    "catalog": ("bandit", "complete"),
     "efg": ("read_efg",),
     "environment": ("Environment", "Schedule", "best_response_value", "policy_value", "uniform_value"),
     "loading": ("load",),
+    "nested": ("from_dict", "from_nested"),
     "policy": ("Policy", "realization_plan"),
     "poker": ("kuhn_poker", "leduc_poker"),
     "tree": ("GameTree",),
+    "walk": ("Source",),
 }
 __getattr__, __dir__ = attach(__name__, _HOMES)

@@ -9,7 +9,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, Callable, Floats, Ints, Iterable
 from equinoise.games import kernels
-from equinoise.games.tree import GameTree, keep, seal
+from equinoise.games.tree import GameTree, keep, rebuilt, seal
 
 _SUM_TOLERANCE = 1e-9
 _POLICY_TOLERANCE = 1e-8
@@ -92,7 +92,8 @@ class Environment:
         return f"Environment({self.tree!r}, payoff_range={self.payoff_range})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.tree, self.infoset_prob, self.leaf_prob, self.leaf_loss, self.payoff_range)
+        arrays = self.infoset_prob, self.leaf_prob, self.leaf_loss
+        return rebuilt, (Environment, self.tree, *arrays, self.payoff_range)
 
     @cached_property
     def action_loss(self) -> Floats:
@@ -159,11 +160,6 @@ class Environment:
         return high * (1.0 - values) + low * values  # the difference of the two may overflow, this does not
 
 
-def _rebuild(*fields: Any) -> Environment:
-    """Build an environment from unpickled fields, whose arrays nobody else holds."""
-    return Environment(fields[0], seal(fields[1]), seal(fields[2]), seal(fields[3]), payoff_range=fields[4])
-
-
 def _loss_range(tree: GameTree, low: Floats, high: Floats) -> Floats:
     """Return the smallest of `low` float64[L] and largest of `high` below each action, float64[A, 2]."""
     some = np.diff(tree.leaf_ptr) > 0
@@ -195,8 +191,6 @@ def _payoff_range(value: object) -> tuple[float, float] | None:
 
 
 # Environments one after the other: an adversary that was fixed beforehand.
-
-
 _MOST_TRIALS = 2**62  # sums of them are int64
 
 

@@ -1,5 +1,6 @@
 """One door to every game: built-in names, OpenSpiel, Gambit's files."""
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from equinoise.games.catalog import BUILT_IN, from_words
 from equinoise.games.environment import Environment
 from equinoise.games.openspiel import OpenSpielGame, is_game, load_openspiel
 from equinoise.games.tree import GameTree
-from equinoise.games.walk.walk import MAX_HISTORIES, player_number, walk
+from equinoise.games.walk.limits import MAX_BYTES, MAX_HISTORIES, Limits
+from equinoise.games.walk.walk import Source, player_number, walk
 
 _PREFIX = "openspiel:"
 
@@ -21,32 +23,44 @@ def load(
     *,
     recall: str = "check",
     max_histories: int = MAX_HISTORIES,
+    max_bytes: float = MAX_BYTES,
+    max_seconds: float = math.inf,
 ) -> tuple[GameTree, Environment]:
     """Load a game as one player meets it.
 
     Parameters
     ----------
-    game : str, path or pyspiel.Game
+    game : str, path, pyspiel.Game or Source
         A built-in game, such as ``"kuhn_poker(players=3)"`` (:data:`equinoise.games.catalog.BUILT_IN`);
         ``"openspiel:NAME(...)"``, any game of OpenSpiel by its own name and parameters, or the game object;
-        the path of a Gambit ``.efg`` file.
+        the path of a Gambit ``.efg`` file; or a game of your own, as :func:`equinoise.games.from_dict`
+        returns it or a class that is a :class:`equinoise.games.Source`.
     player : int or str
-        The learner: a number from 0, or a player's label.
-    opponents : "uniform", mapping or policy
-        How the other players move: uniformly; or ``{infoset label: {action label: probability}}`` (see
-        :meth:`equinoise.games.Policy.to_dict`) or ``{infoset label: [probability, ...]}``, which must cover
-        all their infosets; or for OpenSpiel an object with ``action_probabilities(state, player)``.
+        The learner: a number from 0, or a player's label. A string that is no label may be a number.
+    opponents : "uniform", mapping, function or policy
+        How the other players move: uniformly; or ``{infoset label: {action label: probability}}`` or
+        ``{infoset label: [probability, ...]}``, which must cover all their infosets; or a function that takes
+        a label and returns such a row; or a :class:`equinoise.games.Policy`; or for a game of OpenSpiel any
+        policy of its own, in C++ or Python, or an object with ``action_probabilities(state, player)``.
     recall : "check" or "refine"
-        An infoset that forgets what the learner itself did is refused, or split by the learner's own past.
-    max_histories : int
-        Stop with an error after so many nodes of the game.
+        An infoset that forgets what the learner itself did is refused, or split by the learner's own past. A
+        game of OpenSpiel that has observations and no information states can be refined only: then the
+        learner remembers what it observed whenever it moved, and what it did.
+    max_histories, max_bytes, max_seconds : float
+        Stop with an error at a game of more nodes, one whose tree takes more memory (roughly), or one that
+        takes longer. A game that is far too large is refused after a few thousand nodes, by random playouts
+        that tell so; the chance that one of at most `max_histories` is refused is below 1e-12.
 
     Returns
     -------
     tree : GameTree
-        The learner's side.
+        The learner's infosets and actions. Where the first move is not the learner's, the root is an infoset
+        with the single action "(start)".
     environment : Environment
-        Everybody else.
+        Probabilities given that the action above is played and reached. Branches of probability zero are
+        kept, those below an unreachable action are equally likely. A payoff u is the loss
+        ``(u_max - u)/(u_max - u_min)``, with the payoffs found at the leaves, those of probability zero
+        included: so all environments of one game share one scale. Leaves of one action and payoff are one.
 
     Raises
     ------
@@ -55,7 +69,18 @@ def load(
     ImportError
         The game is one of OpenSpiel, which is not installed.
     TypeError, ValueError
-        An argument is wrong, or the game cannot be loaded; see :func:`equinoise.games.walk.walk`.
+        An argument is wrong. An infoset forgets (the message names it and two histories of the learner) or
+        has now more, now fewer actions, a probability is wrong, a payoff is not finite, the game is too
+        large; or the learner never moves, though others do or the game is over at once.
+
+    Warns
+    -----
+    UserWarning
+        Probabilities had to be scaled by more than 1e-9 to sum to one.
+
+    Notes
+    -----
+    Where a game gives fractions everything is exact until the last rounding.
 
     Examples
     --------
@@ -63,50 +88,36 @@ def load(
     >>> tree.n_infosets, tree.action_labels[:3]
     (7, ('(start)', 'Pass', 'Bet'))
     """
-    source = source_of(game)
-    if isinstance(source, tuple):
-        _alone(player, opponents, recall, max_histories)
-        return source
-    return walk(source, player, opponents, recall=recall, max_histories=max_histories)
-
-
-def source_of(game: object) -> Any:
-    """Find what `game` names: a source, or a finished tree and environment."""
-    if is_game(game):
-        return OpenSpielGame(game)
-    if isinstance(game, os.PathLike):
-        return _gambit(Path(game))
-    if not isinstance(game, str):
-        raise TypeError(f"game must be {_takes()}, got {_checks.shown(game)}")
-    if game.startswith(_PREFIX):
-        return load_openspiel(game.removeprefix(_PREFIX))
-    if game.lower().endswith(".efg"):
-        return _gambit(Path(game))
-    source = from_words(game)
-    if source is None:
-        raise ValueError(f"game must be {_takes()}, got {_checks.shown(game)}")
-    return source
-
-
-def _takes() -> str:
-    """Say what can be loaded."""
-    names = ", ".join(game.form for game in BUILT_IN.values())
-    return f"one of {names}, openspiel:NAME(...), a pyspiel.Game or the path of an .efg file"
-
-
-def _gambit(path: Path) -> Any:
-    """Read a file of Gambit's."""
-    if not path.is_file():
-        raise FileNotFoundError(f"game must be an existing .efg file, but there is no file {str(path)!r}")
-    from equinoise.games.efg.reader import read_efg
-
-    return read_efg(path)
-
-
-def _alone(player: object, opponents: object, recall: str, max_histories: object) -> None:
-    """Check the arguments for a game with one player, who forgets nothing."""
-    player_number(("0",), player)
+    source = source_of(game, recall)
+    if not isinstance(source, tuple):
+        limits: Any = {"max_histories": max_histories, "max_bytes": max_bytes, "max_seconds": max_seconds}
+        return walk(source, player, opponents, recall=recall, **limits)
+    player_number(("0",), player)  # a game with one player, who forgets nothing
     if opponents != "uniform":
         raise ValueError(f"opponents must be 'uniform' in a game without any, got {_checks.shown(opponents)}")
     _checks.choice("recall", recall, ("check", "refine"))
-    _checks.integer("max_histories", max_histories, minimum=1)
+    Limits(max_histories, max_bytes, max_seconds)
+    return source
+
+
+def source_of(game: object, recall: str = "check") -> Any:
+    """Find what `game` names: a source, or a finished tree and environment."""
+    if isinstance(game, Source):
+        return game
+    if is_game(game):
+        return OpenSpielGame(game, recall)
+    if isinstance(game, str) and game.startswith(_PREFIX):
+        return load_openspiel(game.removeprefix(_PREFIX), recall)
+    if isinstance(game, os.PathLike) or (isinstance(game, str) and game.lower().endswith(".efg")):
+        if not Path(game).is_file():
+            raise FileNotFoundError(f"game must be an existing .efg file, but there is no file {str(game)!r}")
+        from equinoise.games.efg.reader import read_efg
+
+        return read_efg(game)
+    source = from_words(game) if isinstance(game, str) else None
+    if source is None:
+        names = ", ".join(row.form for row in BUILT_IN.values())
+        takes = f"one of {names}, openspiel:NAME(...), a pyspiel.Game, the path of an .efg file or a Source"
+        words = f"game must be {takes}, got {_checks.shown(game)}"
+        raise ValueError(words) if isinstance(game, str) else TypeError(words)
+    return source

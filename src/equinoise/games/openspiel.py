@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import methodcaller
 from typing import Any
 
 from equinoise import _checks
@@ -26,43 +27,50 @@ def is_game(value: object) -> bool:
     return module is not None and isinstance(value, module.Game)
 
 
-def load_openspiel(name: str) -> OpenSpielGame:
+def load_openspiel(name: str, recall: str = "check") -> OpenSpielGame:
     """Load a game by the name and parameters that OpenSpiel gives it: ``"liars_dice(dice_sides=4)"``."""
     pyspiel = pyspiel_module()
     plain = name.partition("(")[0].strip()
+    if plain not in pyspiel.registered_names():
+        with contextlib.suppress(ImportError):
+            import open_spiel.python.games  # noqa: F401 - registers those that are written in Python
     if plain not in pyspiel.registered_names():
         raise ValueError(f"game must name a game of OpenSpiel after 'openspiel:', got {_checks.shown(name)}")
     try:
         with _quiet_stderr():
             game = pyspiel.load_game(name)
     except Exception as error:
-        raise ValueError(f"game is refused by OpenSpiel, got {_checks.shown(name)}: {error}") from error
-    return OpenSpielGame(game)
+        words = f"{_checks.shown(name)}: {_one_line(error)}"
+        raise ValueError(f"game is refused by OpenSpiel, got {words}") from error
+    return OpenSpielGame(game, recall)
 
 
 class OpenSpielGame:
     """A game of OpenSpiel as a source for :func:`equinoise.games.walk.walk`. Its states are OpenSpiel's.
 
     Infosets are told apart by ``information_state_string``, or by the bytes of ``information_state_tensor``
-    where there are no strings; in a game of perfect information that has neither, by the history. A game of
-    simultaneous moves is made turn-based, players in order, none of whom sees what those before did in the
-    same turn; `game` is the one that is walked.
+    where there are no strings; in a game of perfect information that has neither, by the history; in any
+    other, and only when `recall` is "refine", by ``observation_string``, for the walk to split them by the
+    learner's own past. A game of simultaneous moves is made turn-based, players in order, none of whom sees
+    what those before did in the same turn; `game` is the one that is walked.
     """
 
     exact = False
 
-    def __init__(self, game: Any) -> None:
+    def __init__(self, game: Any, recall: str = "check") -> None:
         pyspiel = pyspiel_module()
-        kind = game.get_type()
+        kind, name = game.get_type(), _one_line(game)
         if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
-            raise ValueError(f"game must be one of finitely many players, got the mean-field game {game}")
+            raise ValueError(f"game must be one of finitely many players, got the mean-field game {name}")
         if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
-            raise ValueError(f"game must give the probabilities of chance, but {game} only samples from them")
+            raise ValueError(f"game must give the probabilities of chance, but {name} only samples from them")
+        if kind.short_name == "morpion_solitaire":
+            raise ValueError("game must not be morpion_solitaire, in which OpenSpiel itself crashes")
         simultaneous = kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS
         self.game = pyspiel.convert_to_turn_based(game) if simultaneous else game
         self.n_players: int = game.num_players()
-        self.player_labels = tuple(str(i) for i in range(self.n_players))
-        self._infoset = _infoset_reader(pyspiel, self.game, simultaneous)
+        self.player_labels = tuple(map(str, range(self.n_players)))
+        self.infoset = _infoset_reader(pyspiel, self.game, simultaneous, recall)
 
     def root(self) -> Any:
         """Return the initial state."""
@@ -70,7 +78,9 @@ class OpenSpielGame:
             with _quiet_stderr():
                 return self.game.new_initial_state()
         except Exception as error:
-            raise ValueError(f"game {self.game} has no initial state, says OpenSpiel: {error}") from error
+            raise ValueError(
+                f"game {_one_line(self.game)} has no initial state, says OpenSpiel: {_one_line(error)}"
+            ) from error
 
     def kind(self, state: Any) -> int:
         """Return the player to move; OpenSpiel numbers chance and the end as the walk does."""
@@ -97,51 +107,61 @@ class OpenSpielGame:
         """Return the probabilities of the outcomes."""
         return [probability for _, probability in state.chance_outcomes()]
 
-    def infoset(self, state: Any) -> tuple[Hashable, str]:
-        """Return what the player to move knows, and the same as a label."""
-        return self._infoset(state)
-
     def payoff(self, state: Any, player: int) -> float:
         """Return the sum of a player's rewards."""
         return state.player_return(player)  # type: ignore[no-any-return]
 
     def where(self, state: Any) -> str:
         """Name a state by its history."""
-        return f"the state of {self.game} after the actions [{state.history_str()}]"
+        return f"the state of {_one_line(self.game)} after the actions [{state.history_str()}]"
 
     def policy_probabilities(self, policy: Any, state: Any, player: int) -> Sequence[float]:
         """Ask a policy of OpenSpiel for the probabilities of the legal actions."""
-        given = dict(policy.action_probabilities(state, player))
+        compiled = isinstance(policy, sys.modules["pyspiel"].Policy)  # which takes no player
+        try:
+            given = dict(policy.action_probabilities(state, *[player] * (not compiled)))
+        except RuntimeError as error:  # OpenSpiel's own
+            raise ValueError(f"opponents cannot play {_one_line(self.game)}: {_one_line(error)}") from error
         legal = state.legal_actions()
         if not given.keys() <= set(legal):
-            raise ValueError(f"opponents may take legal actions only, {legal} at {state}, got {given}")
+            words = f"{legal} at {self.where(state)}"
+            raise ValueError(f"opponents may take legal actions only, {words}, got {given}")
         return [given.get(action, 0.0) for action in legal]
 
 
-def _infoset_reader(pyspiel: Any, game: Any, simultaneous: bool) -> Callable[[Any], tuple[Hashable, str]]:
+def _infoset_reader(
+    pyspiel: Any, game: Any, simultaneous: bool, recall: str = "check"
+) -> Callable[[Any], tuple[Hashable, str]]:
     """Return what reads the infoset of a state, whichever way the game offers."""
     kind = game.get_type()
 
-    def by_string(state: Any) -> tuple[Hashable, str]:
-        text = state.information_state_string()
-        return text, text
+    def by_words(name: str) -> Callable[[Any], tuple[Hashable, str]]:
+        read = methodcaller(name)
+        return lambda state: (read(state),) * 2
 
     def by_tensor(state: Any) -> tuple[Hashable, str]:
         import numpy as np
 
         return np.asarray(state.information_state_tensor(), dtype=np.float32).tobytes(), ""
 
-    def by_history(state: Any) -> tuple[Hashable, str]:
-        text = state.history_str()
-        return text, text
-
     if kind.provides_information_state_string:
-        return by_string
+        return by_words("information_state_string")
     if kind.provides_information_state_tensor:
         return by_tensor
     if kind.information == pyspiel.GameType.Information.PERFECT_INFORMATION and not simultaneous:
-        return by_history
-    raise ValueError(f"game must say what its players know, but {game} has no information states")
+        return by_words("history_str")
+    why = "does not"
+    if kind.provides_observation_string:
+        if recall == "refine":
+            return by_words("observation_string")
+        why = "has observations, but no information states: recall='refine' would remember them"
+    raise ValueError(f"game must say what its players know, but {_one_line(game)} {why}")
+
+
+def _one_line(words: object) -> str:
+    """Return the words of OpenSpiel, which may hold a map, as a message shows them."""
+    text = " ".join(str(words).split())
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 @contextlib.contextmanager

@@ -6,13 +6,13 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from equinoise import _checks
-from equinoise.games.walk.walk import CHANCE, TERMINAL
+from equinoise.games.walk.others import CHANCE, TERMINAL
 
 _FOLD, _CALL, _RAISE = range(3)
 
 
 def kuhn_poker(players: int = 2) -> KuhnPoker:
-    """Return Kuhn poker for 2 to 10 players, as a source for :func:`equinoise.games.walk.walk`.
+    """Return Kuhn poker for 2 to 10 players, as a :class:`equinoise.games.Source`.
 
     References
     ----------
@@ -20,8 +20,8 @@ def kuhn_poker(players: int = 2) -> KuhnPoker:
 
     Examples
     --------
-    >>> from equinoise.games.walk import walk
-    >>> tree, environment = walk(kuhn_poker())
+    >>> from equinoise.games import load
+    >>> tree, environment = load(kuhn_poker())
     >>> tree, round(environment.utility(environment.best_response()[0]), 12)
     (GameTree(7 infosets, 13 actions, 18 leaves), 0.5)
     """
@@ -29,7 +29,7 @@ def kuhn_poker(players: int = 2) -> KuhnPoker:
 
 
 def leduc_poker() -> LeducPoker:
-    """Return Leduc poker for two players, as a source for :func:`equinoise.games.walk.walk`.
+    """Return Leduc poker for two players, as a :class:`equinoise.games.Source`.
 
     References
     ----------
@@ -37,8 +37,8 @@ def leduc_poker() -> LeducPoker:
 
     Examples
     --------
-    >>> from equinoise.games.walk import walk
-    >>> walk(leduc_poker())[0]
+    >>> from equinoise.games import load
+    >>> load(leduc_poker())[0]
     GameTree(469 infosets, 1093 actions, 2274 leaves)
     """
     return LeducPoker()
@@ -51,12 +51,11 @@ class KuhnPoker:
     pass (fold). Whoever bet, or everybody if nobody did, compares cards; the highest takes the pot.
 
     A state is the cards dealt so far, by player, and the moves: a string of "p" and "b".
-
     """
 
     def __init__(self, n_players: int) -> None:
         self.n_players = n_players
-        self.player_labels = tuple(str(player) for player in range(n_players))
+        self.player_labels = tuple(map(str, range(n_players)))
 
     def root(self) -> tuple[tuple[int, ...], str]:
         """Return the state before the deal."""

@@ -7,8 +7,8 @@ import numpy as np
 from equinoise._typing import Any, ArrayLike, DataFrame, Floats
 from equinoise.games import kernels
 from equinoise.games.environment import check_policy
-from equinoise.games.tree import GameTree, keep, seal
-from equinoise.games.walk.walk import distinct_names
+from equinoise.games.tree import GameTree, keep, rebuilt
+from equinoise.games.walk.others import distinct_names
 
 
 def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:
@@ -69,7 +69,7 @@ class Policy:
         object.__setattr__(self, "values", keep(checked, self.values))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.tree, self.values)
+        return rebuilt, (Policy, self.tree, self.values)
 
     def realization_plan(self) -> Floats:
         """Return the learner's own probability of playing each action, float64[A]."""
@@ -140,8 +140,3 @@ class Policy:
         bounds = self.tree.action_ptr.tolist()
         rows = {label: self.values[bounds[s] : bounds[s + 1]].tolist() for s, label in enumerate(labels)}
         return as_openspiel(game, player, rows)
-
-
-def _rebuild(tree: GameTree, values: Floats) -> Policy:
-    """Build a policy from unpickled fields, whose array nobody else holds."""
-    return Policy(tree, seal(values))

@@ -11,7 +11,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._checkpoint import kept_as
 from equinoise._files import loaded, save_arrays
-from equinoise._typing import Any, Array, Flags, Floats, Ints, Sequence
+from equinoise._typing import Any, Array, Callable, Flags, Floats, Ints, Sequence
 
 _Int = Ints
 _KIND = "equinoise game tree, version 1"
@@ -36,6 +36,11 @@ def keep(array: Array, given: object) -> Array:
         isinstance(given, np.ndarray) and not np.may_share_memory(array, given)
     )
     return seal(array if fresh and array.flags.owndata else array.copy())
+
+
+def rebuilt(kind: Callable[..., Any], *fields: Any) -> Any:
+    """Build an object of unpickled fields, whose arrays nobody else holds."""
+    return kind(*(seal(field) if isinstance(field, np.ndarray) else field for field in fields))
 
 
 @kept_as("equinoise.games.tree.GameTree")
@@ -97,7 +102,7 @@ class GameTree:
         return f"GameTree({self.n_infosets} infosets, {self.n_actions} actions, {self.n_leaves} leaves)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, tuple(getattr(self, name) for name in POINTERS + LABELS)
+        return rebuilt, (GameTree, *(getattr(self, name) for name in POINTERS + LABELS))
 
     @property
     def n_infosets(self) -> int:
@@ -168,6 +173,36 @@ class GameTree:
         """Tell whether another tree has the same pointer arrays; labels do not matter."""
         return self is other or all(np.array_equal(getattr(self, n), getattr(other, n)) for n in POINTERS)
 
+    def to_text(self, most: int = 200) -> str:
+        """Draw the tree, at most so many lines: infosets, their actions and how many leaves these have.
+
+        Examples
+        --------
+        >>> from equinoise.games import from_nested
+        >>> print(from_nested([[0.5], [0.0, [[0.75], [1.0]]]])[0].to_text())
+        infoset 0
+          action 0: 1 leaves
+          action 1: 1 leaves
+            infoset 1
+              action 2: 1 leaves
+              action 3: 1 leaves
+        """
+        infosets, actions = self.infoset_labels, self.action_labels
+        lines: list[str] = []
+        stack = [(0, 0, -1)]  # level, infoset, and action where it is one
+        while stack and len(lines) < most:
+            level, s, a = stack.pop()
+            if a < 0:
+                words = infosets[s] if infosets else f"infoset {s}"
+                below = [(level + 1, s, a) for a in range(self.action_ptr[s], self.action_ptr[s + 1])]
+            else:
+                n = self.leaf_ptr[a + 1] - self.leaf_ptr[a]
+                words = f"{actions[a] if actions else f'action {a}'}: {n} leaves"
+                below = [(level + 1, s, -1) for s in range(self.infoset_ptr[a], self.infoset_ptr[a + 1])]
+            lines.append("  " * level + " ".join(words.split()))
+            stack += reversed(below)
+        return "\n".join(lines + ["..."] * bool(stack))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tree to a file (NumPy's ``.npz``, without pickles) under just this name, atomically."""
         save_arrays(path, _KIND, *parts(self))
@@ -182,11 +217,6 @@ class GameTree:
 def parts(tree: GameTree) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments that make a tree: the pointer arrays and the labels, by name."""
     return {name: getattr(tree, name) for name in POINTERS}, {name: getattr(tree, name) for name in LABELS}
-
-
-def _rebuild(*fields: Any) -> GameTree:
-    """Build a tree from unpickled fields, whose arrays nobody else holds."""
-    return GameTree(seal(fields[0]), seal(fields[1]), seal(fields[2]), fields[3], fields[4])
 
 
 def _labels(name: str, labels: Sequence[str] | None, length: int) -> tuple[str, ...] | None:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from fractions import Fraction
 
 from equinoise.games.efg.grammar import NODES, NUMBER, SPACE, TEXT, Script, misfit, number, plain, token
-from equinoise.games.walk.walk import CHANCE, TERMINAL
+from equinoise.games.walk.others import CHANCE, TERMINAL
 
 #: How far from one the probabilities of a chance event may sum, and how far without a warning.
 TOLERANCE = Fraction(1, 10**5)
@@ -227,8 +227,6 @@ def _title(player: int, number: int) -> str:
 
 
 # The nodes of an ``.efg`` file, read once in the order of the file into flat arrays.
-
-
 _TERMINAL = NODES["t"]
 
 

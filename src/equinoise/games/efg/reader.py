@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from equinoise._checks import shown
 from equinoise.games.efg.declared import Declared, Nodes
@@ -41,33 +42,11 @@ class GambitGame:
 
     A state is the number of a node.
 
-    Attributes
-    ----------
-    name, title, comment : str
-        Where the game comes from, which plays no part in comparisons, and what the file says of itself.
-    player_labels : tuple of str
-        One for each player; they may be empty or repeated.
-    infoset_player, infoset_number : int64[I]
-        Player and number of the infosets; chance events have player -1, and entry 0, with player -4, stands
-        for all terminal nodes.
-    infoset_label : tuple of str
-        Names, unique among the infosets of a player: where the file has none, ``player:number``.
-    infoset_actions : tuple of tuple of str
-        Labels of their actions, which may be empty or repeated.
-    infoset_chances : tuple of tuple of Fraction
-        Probabilities of their actions where chance moves, otherwise empty.
-    infoset_of : int64[N]
-        The infoset of each node.
-    first_child : int64[N]
-        Where the children of a node begin in `children`.
-    children : int64[N]
-        Child nodes, those of one node in a row; entry 0 is the root.
-    sums : tuple of Fraction
-        Payoffs, one for each player in a row.
-    sum_of : int64[N]
-        Where `sums` holds what the path to each node has gathered, its own outcome included.
-    lines : int64[N]
-        The line on which each node begins; plays no part in comparisons.
+    Of each infoset or chance event there are the player (-1 for chance), its number, a label that is unique
+    within the player, the labels of its actions and, where chance moves, their probabilities; entry 0, of
+    player -4, stands for all terminal nodes. Of each node there are its infoset, where its children begin in
+    `children`, where `sums` holds what the path to it has gathered (a payoff for each player in a row, the
+    node's own outcome included), and its line. Name and lines play no part in comparisons.
 
     Examples
     --------
@@ -151,19 +130,13 @@ def read_efg(path: str | os.PathLike[str]) -> GambitGame:
     Parameters
     ----------
     path : str or path
-        The file, in UTF-8 with or without a byte order mark.
+        The file, in UTF-8 with or without a byte order mark. FileNotFoundError where there is none;
+        ValueError for what is no game, with the file, the line and what was expected there.
 
     Returns
     -------
     GambitGame
-        The game, which :func:`equinoise.games.walk.walk` turns into one learner's tree.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ValueError
-        The file is no game; the message gives the file, the line and what was expected there.
+        The game, which :func:`equinoise.games.load` takes.
 
     Examples
     --------
@@ -218,23 +191,11 @@ def _parsed(text: str, name: str) -> GambitGame:
     nodes = Nodes(script, declared)
     nodes.read(prologue.end())
     declared.warn(stacklevel=3)
-    return GambitGame(
-        name=name,
-        title=plain(prologue["title"]),
-        comment=plain(prologue["comment"] or '""'),
-        player_labels=players,
-        infoset_player=declared.players,
-        infoset_number=declared.numbers,
-        infoset_label=_labels(declared),
-        infoset_actions=tuple(declared.actions),
-        infoset_chances=tuple(declared.chances),
-        infoset_of=nodes.infoset_of,
-        first_child=nodes.first_child,
-        children=nodes.children,
-        sums=tuple(declared.sums),
-        sum_of=nodes.sum_of,
-        lines=nodes.lines,
-    )
+    said = name, plain(prologue["title"]), plain(prologue["comment"] or '""'), players
+    infosets = declared.players, declared.numbers, _labels(declared), tuple(declared.actions)
+    tree = nodes.infoset_of, nodes.first_child, nodes.children, tuple(declared.sums), nodes.sum_of
+    parts: Any = *said, *infosets, tuple(declared.chances), *tree, nodes.lines
+    return GambitGame(*parts)
 
 
 def _prologue(script: Script) -> re.Match[str]:

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import sys
 from collections import defaultdict
 from collections.abc import Hashable
 from fractions import Fraction
@@ -40,6 +41,7 @@ class Record:
         self.leaf_action: list[int] = []
         self.leaf_payoff: list[_Probability] = []
         self.leaf_reach: list[_Probability] = []
+        self._label_bytes = 0
         self._refine = refine
         self._started = False
         self._known: dict[tuple[Hashable, int], int] = {}
@@ -55,6 +57,11 @@ class Record:
     def n_actions(self) -> int:
         """Number of actions so far."""
         return len(self.action_infoset)
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory all this takes, roughly."""
+        return 500 * self.n_infosets + 100 * self.n_actions + 300 * len(self.leaf_action) + self._label_bytes
 
     def start(self) -> int:
         """Begin with an infoset of a single action, for a game whose first move is not the learner's."""
@@ -118,6 +125,7 @@ class Record:
         self.action_label.extend(actions)
         self.infoset_parent.append(above)
         self.infoset_label.append(label)
+        self._label_bytes += sys.getsizeof(label)
         self.infoset_reach.append(weight)
         self.first_action.append(first)
         self.n_choices.append(len(actions))

@@ -1,0 +1,102 @@
+"""How large a game may be: the budgets of a walk, and playouts that see what no walk would finish."""
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from equinoise import _checks
+from equinoise.games.walk.others import TERMINAL
+from equinoise.games.walk.record import Record
+
+#: Where a walk gives up unless told otherwise: a few minutes on a game of OpenSpiel, and four gigabytes.
+MAX_HISTORIES = 20_000_000
+MAX_BYTES = 2**32
+_STEP = 1024  # histories from one look at the budgets to the next
+_SMALL, _DEEP = 16_384, 300  # histories, and moves on one path, below which a game is simply walked
+_SHARE = 10  # of the histories so far, for which playouts may count one
+_MOST = 30_000  # that one playout counts
+_WIDEST = 8  # histories that a playout keeps at a time
+_STAKES = (0.9, 0.3, 0.03)
+_SURE = 1e12
+
+Expand = Callable[[Any], tuple[int, Iterable[Any]]]
+
+
+class Limits:
+    """The budgets of one walk: histories, bytes of what it keeps (about), seconds.
+
+    A random playout estimates the number of histories without bias: it counts all children on its way, times
+    how many it could have kept for each that it did. While there are at most m histories, the product over
+    playouts of ``1 + c (estimate/m - 1)`` is a supermartingale for every stake c in (0, 1), and so is the
+    mean over stakes: the chance that it ever reaches 1e12 is at most 1e-12. Where it does, the game is
+    refused, long before the walk has met m histories. The playouts are the same each time.
+
+    References
+    ----------
+    .. [1] Knuth (1975), Estimating the efficiency of backtrack programs, Mathematics of Computation 29.
+    .. [2] Ville (1939), Etude critique de la notion de collectif: the inequality.
+    """
+
+    def __init__(
+        self,
+        max_histories: object = MAX_HISTORIES,
+        max_bytes: object = MAX_BYTES,
+        max_seconds: object = math.inf,
+    ) -> None:
+        self.max_histories = _checks.integer("max_histories", max_histories, minimum=1)
+        self._max_bytes = _checks.number("max_bytes", max_bytes, 0.0, open_low=True, finite=False)
+        self._max_seconds = _checks.number("max_seconds", max_seconds, 0.0, open_low=True, finite=False)
+        self._begun = time.monotonic()
+        self._random = random.Random(0)
+        self._estimates: list[float] = []
+        self._products = [1.0] * len(_STAKES)
+        self._counted = 0
+        self._reached = ""
+
+    def check(self, done: int, depth: int, record: Record, source: Any, expand: Expand) -> int:
+        """Refuse the game after so many histories, or return at how many the walk must ask again."""
+        self._reached = (
+            f"the walk stopped after {done} histories, with {record.n_infosets} infosets and "
+            f"{record.n_actions} actions of player {record.player}, {len(record.leaf_payoff)} leaves, "
+            f"{depth} moves deep"
+        )
+        if done >= self.max_histories:
+            raise self.refusal("max_histories")
+        if record.n_bytes + 400 * depth > self._max_bytes:
+            raise self.refusal("max_bytes")
+        if time.monotonic() - self._begun > self._max_seconds:
+            raise self.refusal("max_seconds")
+        if done >= _SMALL or depth > _DEEP:
+            self._play(done / _SHARE, source, expand)
+        return min(done + _STEP, self.max_histories)
+
+    def refusal(self, what: str, size: str = "") -> ValueError:
+        """Return the error of a game that is too large, which says how far the walk came."""
+        return ValueError(f"{what} must be larger for this game{size}: {self._reached}")
+
+    def _play(self, counts: float, source: Any, expand: Expand) -> None:
+        """Play out until so many histories are counted; refuse a game that is surely too large.
+
+        The playouts keep more and more histories at a time, of which some go on where others end.
+        """
+        enough = 1e3 * _SURE * self.max_histories
+        while self._counted < counts:
+            estimate = weight = 1.0
+            counted, states, most = 0, [source.root()], min(1 + len(self._estimates), _WIDEST)
+            while states and counted < _MOST and estimate < enough:
+                n, below = zip(*map(expand, states), strict=True)
+                counted += sum(n)
+                estimate += weight * sum(n)
+                states = [state for each in below for state in each if source.kind(state) != TERMINAL]
+                if len(states) > most:
+                    weight *= len(states) / most
+                    states = self._random.sample(states, most)
+            self._counted += counted
+            self._estimates.append(estimate)
+            gain = estimate / self.max_histories - 1.0
+            self._products = [p * (1.0 + c * gain) for p, c in zip(self._products, _STAKES, strict=True)]
+            if sum(self._products) >= _SURE * len(_STAKES):
+                about = f"{sum(self._estimates) / len(self._estimates):.0e}"
+                raise self.refusal("max_histories", f" of {about} histories or more, as playouts show")

@@ -1,0 +1,160 @@
+"""What chance and the other players do at their nodes, as checked probabilities."""
+
+import numbers
+import warnings
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from equinoise import _checks
+
+#: What :meth:`Source.kind` says of a node where chance moves, and of one where the game is over.
+CHANCE = -1
+TERMINAL = -4
+
+Probability = float | Fraction
+#: The probabilities of the actions at a node of another player: (state, player, number of actions) -> list.
+Mixture = Callable[[Any, int, int], list[Probability]]
+
+_REFUSE = 1e-5
+_WARN = 1e-9
+
+
+def distinct_names(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return a name of its own for every position: its label, or its number where that is no name.
+
+    A label that is empty or comes up twice is replaced by the position as a string. Where such a number is
+    somebody else's label, all positions go by their numbers.
+
+    Examples
+    --------
+    >>> distinct_names(["fold", "call", ""]), distinct_names(["", "0", "call"])
+    (('fold', 'call', '2'), ('0', '1', '2'))
+    """
+    seen = Counter(labels)
+    names = tuple(label if label and seen[label] == 1 else str(i) for i, label in enumerate(labels))
+    return names if len(set(names)) == len(names) else tuple(map(str, range(len(names))))
+
+
+class Distributions:
+    """Checks probabilities, scales them to a sum of one, and warns once if any had to be scaled visibly.
+
+    Probabilities in files are written with few digits: a sum within 1e-5 of one is taken, and reported by
+    :meth:`warn` when it is off by more than 1e-9.
+    """
+
+    def __init__(self) -> None:
+        self.n_scaled = 0
+        self.first = ""
+
+    def __call__(
+        self, probabilities: Sequence[Probability], n: int, where: Callable[[], str]
+    ) -> list[Probability]:
+        """Return `n` probabilities that sum to one, exactly so when they are fractions, or refuse them.
+
+        `where` says what they belong to, for a message.
+        """
+        result = [_plain(p, where) for p in probabilities]
+        if len(result) != n:
+            raise ValueError(f"{where()} must have {n} probabilities, got {len(result)}")
+        wrong = [p for p in result if not 0 <= p <= 1 + _REFUSE]
+        if wrong:
+            raise ValueError(f"{where()} must have probabilities in [0, 1], got {wrong[0]!s:.40}")
+        total = sum(result)
+        if total == 1:
+            return result
+        off = abs(float(total - 1))
+        if off > _REFUSE:
+            raise ValueError(f"{where()} must have probabilities that sum to 1, got a sum of {float(total)}")
+        if off > _WARN:
+            self.n_scaled += 1
+            self.first = self.first or f"{where()} has a sum of {float(total)}"
+        return [p / total for p in result]
+
+    def warn(self) -> None:
+        """Warn if probabilities were scaled by more than 1e-9."""
+        if self.n_scaled:
+            warnings.warn(
+                f"probabilities that do not sum to 1 were scaled at {self.n_scaled} places: {self.first}",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def _plain(p: object, where: Callable[[], str]) -> Probability:
+    """Return a number of any kind as a float or, when it is rational, as a fraction."""
+    if isinstance(p, float | Fraction):
+        return p
+    if isinstance(p, bool) or not isinstance(p, numbers.Real):
+        raise TypeError(f"{where()} must have numbers as probabilities, got {_checks.shown(p)}")
+    return Fraction(p) if isinstance(p, numbers.Rational) else float(p)
+
+
+def mixture(source: Any, opponents: object, distributions: Distributions) -> Mixture | None:
+    """Return how the other players move, checked where it is asked; None stands for uniform play.
+
+    `opponents` is as of :func:`equinoise.games.load`.
+    """
+    if isinstance(opponents, str):
+        _checks.choice("opponents", opponents, ("uniform",))
+        return None
+    if callable(getattr(opponents, "action_probabilities", None)):
+        if not hasattr(source, "policy_probabilities"):
+            raise ValueError("opponents may be a policy object only for a game of OpenSpiel")
+        return _from_policy(source, opponents, distributions)
+    from equinoise.games.policy import Policy
+
+    given = opponents.to_dict() if isinstance(opponents, Policy) else opponents
+    if isinstance(given, Mapping) or callable(given):
+        return _from_labels(source, given, distributions)
+    raise TypeError(
+        "opponents must be 'uniform', a Policy, a mapping from infoset labels to probabilities, a function "
+        f"of a label, or a policy of OpenSpiel, got {_checks.shown(opponents)}"
+    )
+
+
+def _from_labels(source: Any, given: Any, distributions: Distributions) -> Mixture:
+    """Look the infoset of a node up by its label, or ask for it, once for each infoset."""
+    known: dict[tuple[int, Hashable], list[Probability]] = {}
+    owner: dict[str, tuple[int, Hashable]] = {}
+
+    def probabilities(state: Any, player: int, n: int) -> list[Probability]:
+        key, label = source.infoset(state)
+        found = known.get((player, key))
+        if found is not None and len(found) == n:
+            return found
+        if owner.setdefault(label, (player, key)) != (player, key):
+            raise ValueError(f"opponents cannot be given by label: two infosets are called {label!r}")
+        if not callable(given) and label not in given:
+            raise ValueError(f"opponents must cover infoset {label!r} of player {player}, which is missing")
+        row = _in_order(label, given(label) if callable(given) else given[label], source.actions(state))
+        known[player, key] = distributions(row, n, lambda: f"opponents[{label!r}]")
+        return known[player, key]
+
+    return probabilities
+
+
+def _in_order(label: str, given: Any, actions: Sequence[str]) -> Sequence[Probability]:
+    """Return the probabilities of one infoset in the order of its actions."""
+    if isinstance(given, Mapping):
+        names = distinct_names(actions)
+        if set(given) != set(names):
+            got = _checks.shown(list(given))
+            raise ValueError(f"opponents[{label!r}] must have the actions {names}, got {got}")
+        return [given[name] for name in names]
+    try:
+        return list(given)
+    except TypeError:
+        got = _checks.shown(given)
+        raise TypeError(f"opponents[{label!r}] must hold probabilities, got {got}") from None
+
+
+def _from_policy(source: Any, policy: Any, distributions: Distributions) -> Mixture:
+    """Ask a policy of OpenSpiel at every node."""
+
+    def probabilities(state: Any, player: int, n: int) -> list[Probability]:
+        given = source.policy_probabilities(policy, state, player)
+        return distributions(given, n, lambda: f"opponents, at infoset {source.infoset(state)[1]!r},")
+
+    return probabilities
