@@ -6,6 +6,8 @@
   (a probability for every child of an action, a loss in [0, 1] for every leaf). A :class:`Schedule` is a
   sequence of environments.
 * :class:`Policy` carries what was learned: as a table, a dictionary, a realization plan, to OpenSpiel.
+* :func:`load_joint` takes a game as all its players meet it; :func:`exploitability` and :func:`best_response`
+  say how far policies are from an equilibrium, and :func:`average_policy` is what self-play is judged by.
 * :func:`uniform_value`, :func:`policy_value` and :func:`best_response_value` speak in the game's own payoff.
 
 Examples
@@ -34,23 +36,29 @@ if TYPE_CHECKING:
         policy_value,
         uniform_value,
     )
+    from equinoise.games.joint import JointGame, best_response, exploitability, load_joint
     from equinoise.games.loading import load
     from equinoise.games.poker import kuhn_poker, leduc_poker
-    from equinoise.games.policy import Policy, realization_plan
+    from equinoise.games.policy import Policy, average_policy, realization_plan
     from equinoise.games.tree import GameTree
 
 __all__ = [
     "Environment",
     "GameTree",
+    "JointGame",
     "Policy",
     "Schedule",
+    "average_policy",
     "bandit",
+    "best_response",
     "best_response_value",
     "complete",
+    "exploitability",
     "from_nested",
     "kuhn_poker",
     "leduc_poker",
     "load",
+    "load_joint",
     "policy_value",
     "read_efg",
     "realization_plan",
@@ -61,8 +69,9 @@ _HOMES = {
     "catalog": ("bandit", "complete", "from_nested"),
     "efg": ("read_efg",),
     "environment": ("Environment", "Schedule", "best_response_value", "policy_value", "uniform_value"),
+    "joint": ("JointGame", "best_response", "exploitability", "load_joint"),
     "loading": ("load",),
-    "policy": ("Policy", "realization_plan"),
+    "policy": ("Policy", "average_policy", "realization_plan"),
     "poker": ("kuhn_poker", "leduc_poker"),
     "tree": ("GameTree",),
 }
