@@ -3,7 +3,7 @@
 import time
 
 from equinoise import efb
-from equinoise.games import load
+from equinoise.games import load, load_joint
 
 from .efb_trials import Trials
 
@@ -85,3 +85,18 @@ class Protocol:
         strategy = self.server.draw()
         last_action, loss = efb.play(self.environment, strategy, seed=0)
         self.server.update(self.user.report(strategy, last_action, loss))
+
+
+class SelfPlay:
+    """What does a hand cost, two learners and their averages included? One call plays 10,000."""
+
+    params = [["kuhn_poker", "leduc_poker"], [1.0, 4.0]]
+    param_names = ["game", "epsilon"]
+    timer = time.process_time  # a replicate is played in a thread of its own
+
+    def setup(self, game, epsilon):
+        self.game = load_joint(game)
+        efb.self_play(self.game, horizon=10, epsilon=epsilon)
+
+    def time_hands(self, game, epsilon):
+        efb.self_play(self.game, horizon=10_000, epsilon=epsilon, n_checkpoints=1)

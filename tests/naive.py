@@ -422,10 +422,16 @@ def moves_of(node, player):
     return (node[0] == "move" and node[1] == player) or any(moves_of(child, player) for child in node[-1])
 
 
+def key_of(seed):
+    """The two words of a seed's key; a list is a key already."""
+    if isinstance(seed, list):
+        return seed
+    return [int(word) for word in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
+
+
 def stream(seed, trial, replicate, purpose):
-    """The words of xoshiro256++ at the address (0, trial, replicate, purpose) of a seed, endlessly."""
-    key = [int(word) for word in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
-    state = philox_block(key, [0, trial, replicate, purpose])
+    """The words of xoshiro256++ at the address (0, trial, replicate, purpose) of a seed or key, endlessly."""
+    state = philox_block(key_of(seed), [0, trial, replicate, purpose])
     chunk, made = 64, 0
     while True:
         words = xoshiro_words(state, made + chunk)

@@ -15,8 +15,8 @@ PACKAGES = (
 
 #: What comes from a paper, by package: its docstring says from which, and from where in it.
 FROM_PAPERS = {
-    "games": {"kuhn_poker", "leduc_poker", "realization_plan"},
-    "efb": {"Server", "User", "simulate", "tune"},
+    "games": {"exploitability", "kuhn_poker", "leduc_poker", "realization_plan"},
+    "efb": {"Server", "User", "self_play", "simulate", "tune"},
     "mechanisms": {"BinaryCounter", "HybridCounter", "VectorCounter", "laplace", "secure_laplace"},
     "inference": {"adjusted_p_value", "arm_means", "bias_bound", "corrected_level", "max_information"},
     "nvo": {"NoiseGame", "Profile"},

@@ -351,7 +351,7 @@ def test_purposes_are_distinct_and_keep_their_numbers():
     """Results would change with a number; which names there are says this list, and no other is public."""
     names = (
         "STRATEGY", "NOISE", "CHANCE", "SAMPLE", "REWARD", "TIE", "POSTERIOR", "CONTEXT", "TURN", "SEARCH",
-        "EVOLUTION", "RELEASE", "HASH",
+        "EVOLUTION", "RELEASE", "HASH", "SEAT",
     )  # fmt: skip
     assert {name: number for number, name in enumerate(names, 1)} == PURPOSES
 

@@ -37,6 +37,7 @@ SEARCH = np.uint64(10)
 EVOLUTION = np.uint64(11)
 RELEASE = np.uint64(12)
 HASH = np.uint64(13)
+SEAT = np.uint64(14)  # in self-play: a key for each player, from which all that it draws comes
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)

@@ -19,18 +19,20 @@ from equinoise import _jit
 from equinoise.cli import main, reproduce
 from equinoise.experiments.efb import exhibits
 from equinoise.experiments.efb.exhibits import Growth, Study
+from equinoise.experiments.efb.self_play import Match
 from equinoise.experiments.steps import Step
 
 SMALL = (
     Study("kuhn_poker", 500, 2, (1.0, 8.0), (8.0,), (8.0,), 8.0),
     Study("leduc_poker", 100, 2, (4.0,), (), (), 4.0),
     Growth((100, 300), 2),
+    Match(200, 2),
 )
 EXPERIMENTS = tuple(
     replace(experiment, quick=size, full=size)
     for experiment, size in zip(exhibits.EXPERIMENTS, SMALL, strict=True)
 )
-NAMES = ["efb-kuhn", "efb-leduc", "efb-growth"]
+NAMES = ["efb-kuhn", "efb-leduc", "efb-growth", "efb-self-play"]
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +62,7 @@ def test_a_report_is_written_and_a_table_printed(capsys, tmp_path):
     assert main(["reproduce", "efb", "--out", "deep/here", "--seed", "3", "--jobs", "2"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert re.findall(r"^ +(efb-\w+) +\d+\.\d +\S", out, re.MULTILINE) == NAMES
+    assert re.findall(r"^ +(efb-[\w-]+) +\d+\.\d +\S", out, re.MULTILINE) == NAMES
     assert "the regret at epsilon 8 is" in out
     assert "Wrote deep/here/report.html" in out
     folder = tmp_path / "deep/here"
@@ -130,11 +132,11 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
     out, err = capsys.readouterr()
     kept = "equinoise: finished parts are kept: the same command goes on from them\n"
     assert err == kept + "equinoise: interrupted\n"
-    assert re.findall(r"^ +(efb-\w+) ", out, re.MULTILINE) == NAMES[:2]
-    assert "Not done: 1 of 3 experiments" in out
+    assert re.findall(r"^ +(efb-[\w-]+) ", out, re.MULTILINE) == NAMES[:2]
+    assert "Not done: 2 of 4 experiments" in out
     folder = tmp_path / "equinoise-report"
-    assert json.loads((folder / "run.json").read_text())["left"] == ["efb-growth"]
-    assert "2 of 3 experiments are finished" in (folder / "report.html").read_text()
+    assert json.loads((folder / "run.json").read_text())["left"] == NAMES[2:]
+    assert "2 of 4 experiments are finished" in (folder / "report.html").read_text()
     assert "tables/efb-leduc-regret.csv" in names(folder)
 
 
@@ -217,6 +219,7 @@ def test_bars_are_shown_on_a_terminal_one_an_experiment(capsys, monkeypatch):
         "Kuhn poker: what privacy costs",
         "Leduc poker: a larger game",
         "How regret grows with the number of users",
+        "Kuhn poker: both players learn",
     ):
         assert re.search(rf"{title} +━+ 100% 0:0\d:\d\d", last), title
     assert re.match(r" +━+ 100% 0:0\d:\d\d", last)

@@ -38,7 +38,7 @@ def test_the_plan_has_every_pillar_in_order():
     for scale in reproduce.SCALES:
         steps = reproduce.plan("all", Settings(scale)).steps
         assert [step.name for step in steps] == [
-            *("efb-kuhn", "efb-leduc", "efb-growth"),
+            *("efb-kuhn", "efb-leduc", "efb-growth", "efb-self-play"),
             *("nvo-wages", "nvo-incomes", "nvo-start", "nvo-regression"),
             *("bias-1", "bias-2", "bias-frontier", "bias-3", "bias-selection", "bias-correction"),
         ]
@@ -49,9 +49,9 @@ def test_the_plan_has_every_pillar_in_order():
 
 
 def test_the_full_scale_has_the_sizes_of_the_papers():
-    kuhn, leduc, growth = reproduce_efb.EXPERIMENTS
+    kuhn, leduc, growth, match = reproduce_efb.EXPERIMENTS
     assert (kuhn.full.trials, kuhn.full.replicates, leduc.full.trials) == (1_000_000, 32, 1_000_000)
-    assert max(growth.full.horizons) == 10_000_000
+    assert max(growth.full.horizons) == match.full.hands == 10_000_000
     for study in (kuhn.quick, kuhn.full, leduc.quick, leduc.full):
         assert study.shown in study.sharp
 

@@ -171,17 +171,3 @@ def _leaf_prob(environment: Environment, table: Flags, losses: Floats) -> Floats
     np.add.at(of_action, (tree.leaf_action, np.searchsorted(losses, environment.leaf_loss)), leaf_reach)
     prob = table @ of_action
     return np.ascontiguousarray(np.minimum(prob / prob.sum(axis=1, keepdims=True), 1.0)).reshape(-1)
-
-
-def behaviour_policy(tree: GameTree, table: Flags, mixture: Floats) -> Floats:
-    """Turn distributions over strategies float64[R, S] into behaviour policies float64[R, A].
-
-    A policy picks a in its infoset as often as the strategies that get there do; uniformly where none does.
-    """
-    weights = table.astype(np.float64)
-    plan = np.stack([row @ weights for row in mixture])  # one at a time: the same bits for any R
-    total = np.add.reduceat(plan, tree.action_ptr[:-1], axis=1)
-    widths = np.diff(tree.action_ptr)
-    of_infoset = np.repeat(total, widths, axis=1)
-    uniform = np.repeat(1.0 / widths, widths)
-    return np.where(of_infoset > 0.0, plan / np.where(of_infoset > 0.0, of_infoset, 1.0), uniform)

@@ -26,10 +26,11 @@ from equinoise.efb.tuning import (
     unpacked,
 )
 from equinoise.games import Environment, GameTree, Policy, Schedule
+from equinoise.games.policy import behaviour
 
 _KIND = "equinoise run in a game, version 1"
 _ARRAYS = ("trials", "regret", "loss", "policy")
-_WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
+WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +96,14 @@ class EfbRun:
         frame = _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
         return frame.assign(bound=self.tuning.bound(self.trials), **self._what())
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw mean regret with its 95% interval and the proven bound; return the Axes."""
+    def plot(self, ax: Axes | None = None, *, label: str | None = None, color: str | None = None) -> Axes:
+        """Draw mean regret with its 95% interval and the proven bound; return the Axes.
+
+        On axes that have curves it takes the next colour: ``for run in runs: ax = run.plot(ax)``.
+        """
         from equinoise.report import figures
 
-        return figures.regret_curve(ax, [(self.label, self)])
+        return figures.regret_curve(ax, [(label or self.label, self)], color)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the run to a file (NumPy's ``.npz``, without pickles) under just this name, atomically."""
@@ -131,12 +135,17 @@ class EfbRun:
         """Name of the learner with its epsilon, for legends."""
         if self.learner == "uniform":
             return "uniform play"
-        return f"{self.learner}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
+        return f"{self.learner}, {named_epsilon(self.epsilon)}"
 
     def final_policy(self, replicate: int = 0) -> Policy:
         """Return the final policy of one replicate with its tree, ready to travel."""
         r = _checks.integer("replicate", replicate, 0, len(self.policy) - 1)
         return Policy(self.tree, self.policy[r])
+
+
+def named_epsilon(epsilon: float) -> str:
+    """Return how a legend says epsilon."""
+    return "no privacy" if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
 @kept_as("equinoise.efb.simulate._Task")
@@ -253,7 +262,9 @@ def simulate(
         resume=resume,
         work=trials,
     )
-    policy = result["policy"] if table is None else baselines.behaviour_policy(tree, table, result["policy"])
+    policy = result["policy"]
+    if table is not None:  # of each action, how often the strategies that have it are played
+        policy = behaviour(tree, np.stack([row @ table.astype(np.float64) for row in policy]))
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
     chosen = task.learner.tuning
     return EfbRun(
@@ -303,14 +314,15 @@ def _task(
             segments.append((chances[id(part)][0], start, stop, reached))
             next_one += reached >= 0
             start = stop
-    tuning = learner.tuning
-    plan = (
-        setup.make_plan(tree, tuning.exploration)
-        if tuning.radius is None
-        else setup.make_symbol_plan(tree, tuning.exploration, tuning.radius)
-    )
     made = tuple(chance for _, chance in chances.values())
-    return _Task(tree, plan, made, tuple(segments), learner, key, len(checkpoints))
+    return _Task(tree, make_plan(tree, learner.tuning), made, tuple(segments), learner, key, len(checkpoints))
+
+
+def make_plan(tree: GameTree, tuning: Tuning) -> trial.Plan | symbol.SymbolPlan:
+    """Return what a learner with this tuning knows of a tree."""
+    if tuning.radius is None:
+        return setup.make_plan(tree, tuning.exploration)
+    return setup.make_symbol_plan(tree, tuning.exploration, tuning.radius)
 
 
 @kept_as("equinoise.efb.simulate._run_block")
@@ -329,7 +341,7 @@ def _run_block(task: _Task, start: int, stop: int) -> dict[str, Floats]:
     shape = (stop - start, task.n_checkpoints)
     expected, observed = np.empty(shape), np.empty(shape)
     policy = np.empty((stop - start, task.tree.n_actions))
-    piece = max(1, _WORK_A_PIECE // len(visits.infoset))
+    piece = max(1, WORK_A_PIECE // len(visits.infoset))
     for i in range(stop - start):
         weights = setup.make_weights(task.tree, task.learner.first_policy)
         totals = np.zeros(2)

@@ -160,7 +160,7 @@ def plan(which: str, settings: Settings) -> Report:
     Examples
     --------
     >>> [step.name for step in plan("efb", Settings()).steps]
-    ['efb-kuhn', 'efb-leduc', 'efb-growth']
+    ['efb-kuhn', 'efb-leduc', 'efb-growth', 'efb-self-play']
     """
     chosen = _checks.choice("which", which, (*PILLARS, "all"))
     if settings.csv is not None and chosen not in ("nvo", "all"):

@@ -7,6 +7,8 @@
   (a probability for every child of an action, a loss in [0, 1] for every leaf). A :class:`Schedule` is a
   sequence of environments.
 * :class:`Policy` carries what was learned: as a table, a dictionary, a realization plan, to OpenSpiel.
+* :func:`load_joint` takes a game as all its players meet it; :func:`exploitability` and :func:`best_response`
+  say how far policies are from an equilibrium, and :func:`average_policy` is what self-play is judged by.
 * :func:`uniform_value`, :func:`policy_value` and :func:`best_response_value` speak in the game's own payoff.
 
 Examples
@@ -35,24 +37,27 @@ if TYPE_CHECKING:
         policy_value,
         uniform_value,
     )
+    from equinoise.games.joint import JointGame, best_response, exploitability, load_joint
     from equinoise.games.loading import load
     from equinoise.games.nested import from_dict, from_nested
     from equinoise.games.poker import kuhn_poker, leduc_poker
-    from equinoise.games.policy import Policy, realization_plan
+    from equinoise.games.policy import Policy, average_policy, realization_plan
     from equinoise.games.tree import GameTree
     from equinoise.games.walk.walk import Source
 
-__all__ = ["Environment", "GameTree", "Policy", "Schedule", "Source", "bandit", "best_response_value"]
-__all__ += ["complete", "from_dict", "from_nested", "kuhn_poker", "leduc_poker", "load", "policy_value"]
-__all__ += ["read_efg", "realization_plan", "uniform_value"]
+__all__ = ["Environment", "GameTree", "JointGame", "Policy", "Schedule", "Source", "average_policy", "bandit"]
+__all__ += ["best_response", "best_response_value", "complete", "exploitability", "from_dict", "from_nested"]
+__all__ += ["kuhn_poker", "leduc_poker", "load", "load_joint", "policy_value", "read_efg", "realization_plan"]
+__all__ += ["uniform_value"]
 
 _HOMES = {
     "catalog": ("bandit", "complete"),
     "efg": ("read_efg",),
     "environment": ("Environment", "Schedule", "best_response_value", "policy_value", "uniform_value"),
+    "joint": ("JointGame", "best_response", "exploitability", "load_joint"),
     "loading": ("load",),
     "nested": ("from_dict", "from_nested"),
-    "policy": ("Policy", "realization_plan"),
+    "policy": ("Policy", "average_policy", "realization_plan"),
     "poker": ("kuhn_poker", "leduc_poker"),
     "tree": ("GameTree",),
     "walk": ("Source",),

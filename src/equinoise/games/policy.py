@@ -1,14 +1,16 @@
 """A behaviour policy together with the tree it is for, ready to travel."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from equinoise._typing import Any, ArrayLike, DataFrame, Floats
+from equinoise import _checks
+from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Iterable, Mapping
 from equinoise.games import kernels
 from equinoise.games.environment import check_policy
 from equinoise.games.tree import GameTree, keep, rebuilt
-from equinoise.games.walk.others import distinct_names
+from equinoise.games.walk.others import Distributions, distinct_names, in_order
 
 
 def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:
@@ -140,3 +142,63 @@ class Policy:
         bounds = self.tree.action_ptr.tolist()
         rows = {label: self.values[bounds[s] : bounds[s + 1]].tolist() for s, label in enumerate(labels)}
         return as_openspiel(game, player, rows)
+
+
+def behaviour(tree: GameTree, plan: Floats) -> Floats:
+    """Return the policy of a realization plan, both float64[..., A]; uniform below what is never played."""
+    widths = np.diff(tree.action_ptr)
+    total = np.repeat(np.add.reduceat(plan, tree.action_ptr[:-1], axis=-1), widths, axis=-1)
+    return np.where(total > 0.0, plan / np.where(total > 0.0, total, 1.0), tree.uniform_policy())
+
+
+def average_policy(tree: GameTree, policies: Iterable[object], weights: ArrayLike | None = None) -> Policy:
+    """Return the policy that plays as one of several, drawn anew for every play.
+
+    Parameters
+    ----------
+    tree : GameTree
+    policies : N of Policy, float64[A], mapping, function or "uniform"
+        As of :func:`exploitability`, all on this tree.
+    weights : float64[N], optional
+        How often each is drawn, up to a factor; alike by default.
+
+    Returns
+    -------
+    Policy
+        Of the average of the realization plans; uniform in infosets that none of them gets to. TypeError or
+        ValueError for other policies, and for weights that are negative or all 0.
+
+    Examples
+    --------
+    >>> from equinoise.games import from_nested
+    >>> tree, _ = from_nested([[0.5], [0.0, [[0.75], [1.0]]]])
+    >>> average_policy(tree, [[1, 0, 1, 0], [0, 1, 0.25, 0.75]], [1, 3]).values
+    array([0.25, 0.75, 0.25, 0.75])
+    """
+    plans = np.stack([realization_plan(tree, values_on(tree, given, "policies")) for given in policies])
+    share = np.ones(len(plans)) if weights is None else weights
+    share = _checks.array("weights", share, np.float64, (len(plans),), low=0.0)
+    if not share.any():
+        raise ValueError("weights must not all be 0")
+    return Policy(tree, behaviour(tree, share / share.sum() @ plans))
+
+
+def values_on(tree: GameTree, given: object, name: str) -> Floats:
+    """Return a policy float64[A] on a tree, given in any of the ways of :func:`exploitability`."""
+    if isinstance(given, str):
+        _checks.choice(name, given, ("uniform",))
+        return tree.uniform_policy()
+    values: Any = given
+    if isinstance(given, Policy):
+        if not given.tree.same_as(tree):
+            raise ValueError(f"{name} must be for a {tree}, got one for a {given.tree}")
+        values = given.values
+    elif isinstance(given, Mapping) or callable(given):
+        values, checked = [], Distributions()
+        for label, row in Policy(tree, tree.uniform_policy()).to_dict().items():
+            where = f"{name}[{label!r}]"
+            if len(row) > 1 and not callable(given) and label not in given:
+                raise ValueError(f"{name} must cover infoset {label!r}, which is missing")
+            told = [1.0] if len(row) == 1 else given(label) if callable(given) else given[label]
+            values += map(float, checked(in_order(where, told, tuple(row)), len(row), partial(str, where)))
+    return check_policy(tree, values, name)

@@ -89,12 +89,12 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
 
 
-def regret_curve(ax: Axes | None, series: Series) -> Axes:
+def regret_curve(ax: Axes | None, series: Series, color: str | None = None) -> Axes:
     """Draw cumulative regret against trials as :func:`regret_means`, and each run's ``tuning.bound(trials)``.
 
     In place of bounds above the trivial regret, one line shows that: 1 per trial.
     """
-    ax = _regret(ax, series, bounded=True)
+    ax = means(ax, series, "regret", color, bound=True)
     return finish(ax, "trials (users)", "cumulative regret (losses in [0, 1])", "0.85", below="line")
 
 
@@ -104,25 +104,25 @@ def regret_means(ax: Axes | None, series: Series) -> Axes:
     Shaded are normal 95% intervals of the means. Both axes are logarithmic; where a mean is not positive, the
     regret's is linear. Without `ax`, in a new figure.
     """
-    return finish(_regret(ax, series), "rounds", "cumulative pseudo-regret")
+    return finish(means(ax, series, "regret"), "rounds", "cumulative pseudo-regret")
 
 
-def _regret(ax: Axes | None, series: Series, *, bounded: bool = False) -> Axes:
+def means(ax: Axes | None, series: Series, name: str, color: str | None = None, bound: bool = False) -> Axes:
+    """Draw one quantity of runs as :func:`regret_means` does; on axes that have some, in the next colours."""
     ax = new_axes(ax)
     positive, trivial = True, None
-    for style, (label, run) in zip(repeated(), series, strict=False):
-        mean, _, low, high = summarise(run.regret)
+    for style, (label, run) in zip(repeated(len(ax.collections)), series, strict=False):
+        style = style._replace(color=color or style.color)
+        mean, _, low, high = summarise(getattr(run, name))
         positive &= bool((mean > 0).all())
         line(ax, run.trials, mean, style, label)
         ax.fill_between(run.trials, low, high, color=style.color, alpha=0.2, linewidth=0)
-        if not bounded:
-            continue
-        bound = np.asarray(run.tuning.bound(run.trials), dtype=np.float64)
-        if (bound < run.trials).any():
-            line(ax, run.trials, bound, style._replace(dashes=(1, 1)), f"{label}: proven bound", proven=True)
-        else:
+        proven = np.asarray(run.tuning.bound(run.trials) if bound else run.trials, dtype=np.float64)
+        if (proven < run.trials).any():
+            line(ax, run.trials, proven, style._replace(dashes=(1, 1)), f"{label}: proven bound", proven=True)
+        elif bound:
             trivial = run.trials
-    if trivial is not None:
+    if trivial is not None and "trivial bound (1 per trial)" not in ax.get_legend_handles_labels()[1]:
         ax.plot(trivial, trivial, color="0.5", dashes=(1, 1), lw=1.0, label="trivial bound (1 per trial)")
     ax.set_xscale("log")
     ax.set_yscale("log" if positive else "linear")

@@ -109,15 +109,20 @@ _LINE = 64  # bytes of a cache line
 _PADDING = 3  # values that a kernel may read behind the last block
 
 
-def first_source(key: Words) -> trial.Source:
-    """Return what the streams of the protocol are drawn from: those of replicate 0."""
-    return key[0], key[1], np.uint64(0)
+def first_source(key: Words, replicate: int = 0) -> trial.Source:
+    """Return what the streams of a replicate are drawn from; those of the protocol are of replicate 0."""
+    return key[0], key[1], np.uint64(replicate)
+
+
+def derived_key(key: Words, purpose: np.uint64, number: int = 0) -> Words:
+    """Return two words of the block (key; 0, number, 0, purpose), which do not give the key away."""
+    zero = np.uint64(0)
+    return np.array(philox(key[0], key[1], zero, np.uint64(number), zero, purpose)[:2], dtype=np.uint64)
 
 
 def public_key(key: Words) -> Words:
-    """Return the key uint64[2] of public randomness, which does not give a server's own key away."""
-    zero = np.uint64(0)
-    return np.array(philox(key[0], key[1], zero, zero, zero, HASH)[:2], dtype=np.uint64)
+    """Return the key uint64[2] of public randomness."""
+    return derived_key(key, HASH)
 
 
 def make_plan(tree: GameTree, exploration: Floats) -> Plan:

@@ -176,6 +176,16 @@ def secret_word(source: Source, trial: Any) -> Any:
 
 
 @njit(forceinline=True)
+def sent(
+    plan: SymbolPlan, visits: SymbolVisits, code: Any, source: Source, trial: Any, last: int, loss: float
+) -> Any:
+    """Return the symbol that a simulated user sends, whose play ended below the action at position `last`."""
+    own = pair_of(last, visits.half[last // code.n_buckets], code.n_buckets)
+    radius = plan.own[visits.action[last]]["radius"]
+    return symbol_of(code, secret_word(source, trial), own, loss - 0.5, radius)
+
+
+@njit(forceinline=True)
 def learn(
     plan: SymbolPlan,
     weights: Weights,
@@ -289,10 +299,8 @@ def run_trials(
         hash_visits(visits, n, code.n_buckets, public, trial)
         loss = leaf_loss(chance, visits.action[last], u)
         observed += loss
-        radius = plan.own[visits.action[last]]["radius"]
         if learning_rate > 0.0:
-            own = pair_of(last, visits.half[last // code.n_buckets], code.n_buckets)
-            symbol = symbol_of(code, secret_word(source, trial), own, loss - 0.5, radius)
+            symbol = sent(plan, visits, code, source, trial, last, loss)
             learn(plan, weights, visits, n, code, symbol, learning_rate, explore)
         for i in range(n):
             expected += chance.action_loss[_at(visits.action[i])]

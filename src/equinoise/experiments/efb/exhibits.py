@@ -8,6 +8,7 @@ import numpy as np
 
 from equinoise import _results, efb, games
 from equinoise._typing import Any, DataFrame, Floats, Iterator, NamedTuple, Sequence
+from equinoise.experiments.efb.self_play import Match, self_play
 from equinoise.experiments.steps import Experiment, Progress, Settings, Step
 from equinoise.report import figures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
@@ -334,11 +335,13 @@ _LEDUC = (
 )
 _HORIZONS = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 _GROWTH = Growth(_HORIZONS[:3], 12), Growth(_HORIZONS, 16)
+_MATCH = Match(200_000, 4), Match(10_000_000, 4)
 _TITLE = "How regret grows with the number of users"
 EXPERIMENTS = (
     Experiment("efb-kuhn", "efb", "Kuhn poker: what privacy costs", study, *_KUHN, (5.0, 90.0)),
     Experiment("efb-leduc", "efb", "Leduc poker: a larger game", study, *_LEDUC, (6.0, 150.0)),
     Experiment("efb-growth", "efb", _TITLE, growth, *_GROWTH, (3.0, 26.0)),
+    Experiment("efb-self-play", "efb", "Kuhn poker: both players learn", self_play, *_MATCH, (3.0, 90.0)),
 )
 
 

@@ -128,26 +128,27 @@ def _from_labels(source: Any, given: Any, distributions: Distributions) -> Mixtu
             raise ValueError(f"opponents cannot be given by label: two infosets are called {label!r}")
         if not callable(given) and label not in given:
             raise ValueError(f"opponents must cover infoset {label!r} of player {player}, which is missing")
-        row = _in_order(label, given(label) if callable(given) else given[label], source.actions(state))
-        known[player, key] = distributions(row, n, lambda: f"opponents[{label!r}]")
+        where = f"opponents[{label!r}]"
+        row = in_order(where, given(label) if callable(given) else given[label], source.actions(state))
+        known[player, key] = distributions(row, n, lambda: where)
         return known[player, key]
 
     return probabilities
 
 
-def _in_order(label: str, given: Any, actions: Sequence[str]) -> Sequence[Probability]:
+def in_order(where: str, given: Any, actions: Sequence[str]) -> Sequence[Probability]:
     """Return the probabilities of one infoset in the order of its actions."""
     if isinstance(given, Mapping):
         names = distinct_names(actions)
         if set(given) != set(names):
             got = _checks.shown(list(given))
-            raise ValueError(f"opponents[{label!r}] must have the actions {names}, got {got}")
+            raise ValueError(f"{where} must have the actions {names}, got {got}")
         return [given[name] for name in names]
     try:
         return list(given)
     except TypeError:
         got = _checks.shown(given)
-        raise TypeError(f"opponents[{label!r}] must hold probabilities, got {got}") from None
+        raise TypeError(f"{where} must hold probabilities, got {got}") from None
 
 
 def _from_policy(source: Any, policy: Any, distributions: Distributions) -> Mixture:

@@ -178,13 +178,13 @@ class Record:
         return "[" + ", ".join(before + moves + after) + "]" if path else "[no move]"
 
     def finish(self) -> tuple[GameTree, Environment]:
-        """Build the tree and its environment, numbered breadth first."""
+        """Build the tree and its environment, breadth first: an action of the walk is `new_action` there."""
         order = self._breadth_first()
         sizes = np.array(self.n_choices, dtype=np.int64)[order]
         action_ptr = _pointers(sizes, 0)
         shift = np.array(self.first_action, dtype=np.int64)[order] - action_ptr[:-1]
         old_action = np.repeat(shift, sizes) + np.arange(self.n_actions)
-        new_action = np.empty_like(old_action)
+        self.new_action = new_action = np.empty_like(old_action)
         new_action[old_action] = np.arange(self.n_actions)
         infoset_above = new_action[np.array(self.infoset_parent, dtype=np.int64)[order[1:]]]
         leaf_above = new_action[np.array(self.leaf_action, dtype=np.int64)]
@@ -197,7 +197,7 @@ class Record:
             tuple(self.action_label[a] for a in old_action),
         )
         infoset_prob, leaf_prob = self._conditional()
-        loss, payoff_range = _losses(self.leaf_payoff)
+        loss, payoff_range = losses(self.leaf_payoff)
         infosets, leaves = seal(infoset_prob[order]), seal(leaf_prob[leaf_order])
         return tree, Environment(tree, infosets, leaves, seal(loss[leaf_order]), payoff_range)
 
@@ -251,7 +251,7 @@ def _fraction(payoff: _Probability) -> Fraction:
     return Fraction(payoff if isinstance(payoff, numbers.Rational) else float(payoff))
 
 
-def _losses(payoffs: Sequence[_Probability]) -> tuple[Floats, tuple[float, float] | None]:
+def losses(payoffs: Sequence[_Probability]) -> tuple[Floats, tuple[float, float] | None]:
     """Scale payoffs to losses without rounding before the end: floats may be too far apart to subtract."""
     exact = {payoff: _fraction(payoff) for payoff in set(payoffs)}
     high, low = max(exact.values()), min(exact.values())

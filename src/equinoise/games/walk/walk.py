@@ -141,7 +141,7 @@ def _visit(
     """
     kind_of, infoset_of, payoff_of = source.kind, source.infoset, source.payoff
     add_infoset, add_leaf = record.infoset, record.leaf
-    expand = getattr(source, "expand", None) or partial(_expand, source)
+    expand = getattr(source, "expand", None) or partial(children, source)
     above = -1 if kind_of(source.root()) == player else record.start()
     stack: list[Iterator[tuple[Any, Probability, int]]] = [iter([(source.root(), record.one, above)])]
     histories = deepest = until = 0
@@ -169,30 +169,30 @@ def _visit(
             first = add_infoset(key, label, above, n, weight, source.actions, state)
             weights, actions = repeat(weight), range(first, first + n)
         elif kind == CHANCE:
-            where = partial(_where, source, state, histories)
+            where = partial(name_of, source, state, histories)
             weights = [weight * p for p in distributions(source.chance(state), n, where)]
         else:
             others_move = True
-            _check_mover(kind, n, source, state, histories)
+            check_mover(kind, n, source, state, histories)
             weights = repeat(weight / n) if others is None else [weight * p for p in others(state, kind, n)]
         stack.append(zip(below, weights, actions))  # noqa: B905 - repeated without end
     return others_move
 
 
-def _expand(source: Source, state: Any) -> tuple[int, Iterable[Any]]:
+def children(source: Source, state: Any) -> tuple[int, Iterable[Any]]:
     """Return the number of children of a state and the children, one after the other."""
     kind = source.kind(state)
     n = len(source.chance(state) if kind == CHANCE else source.actions(state))
     return n, map(partial(source.child, state), range(n))
 
 
-def _where(source: Source, state: Any, histories: int) -> str:
+def name_of(source: Source, state: Any, histories: int) -> str:
     """Name a node in a message."""
     name: Callable[[Any], str] | None = getattr(source, "where", None)
     return name(state) if name else f"the chance node that is history {histories} of the game"
 
 
-def _check_mover(kind: int, n: int, source: Source, state: Any, histories: int) -> None:
+def check_mover(kind: int, n: int, source: Source, state: Any, histories: int) -> None:
     """Refuse a node that is nobody's, or where a player has nothing to do."""
     if not 0 <= kind < source.n_players:
         raise ValueError(f"game must say who moves, but history {histories} belongs to no player: {kind}")

@@ -1,0 +1,163 @@
+"""Kernels of self-play: every seat of a game has a learner of its own, and all of them learn on one hand.
+
+A seat draws, reports and learns by the kernels of a single learner. What is new is the deal, which walks the
+histories of a :class:`equinoise.games.joint.Histories`, and averages of realization plans over all trials.
+"""
+
+from equinoise._jit import njit
+from equinoise._random import CHANCE, next_word, uniform
+from equinoise._typing import Any, Floats, Ints, NamedTuple
+from equinoise.efb.kernels import symbol, trial as _trial
+from equinoise.efb.kernels.trial import Source
+from equinoise.efb.kernels.weights import Weights
+from equinoise.games.joint import Histories
+
+_CHANCE = -1  # who moves, as of the walk
+_TERMINAL = -4
+Table = tuple[Ints, Floats, Floats]
+
+
+class Seat(NamedTuple):
+    """A player's learner, with A actions and I infosets; plan, weights and visits are those of its kernel.
+
+    source, public: where its own and public randomness come from; rate, explore: eta, rho; noise: a Hashing,
+    or the scale of Laplace noise. mixed float64[A]: rho nu, or 0. sums float64[A]: plans mu(a) summed over
+    trials, but for what waits above: waiting float64[I], the sum of each infoset's chances since its policy
+    changed. plan_now and reach_now, as long as these: scratch.
+    """
+
+    plan: Any
+    weights: Weights
+    visits: Any
+    source: Source
+    public: Source
+    rate: float
+    explore: float
+    noise: Any
+    mixed: Floats
+    sums: Floats
+    waiting: Floats
+    plan_now: Floats
+    reach_now: Floats
+
+
+@njit(forceinline=True)
+def _settle(plan: Any, weights: Weights, sums: Floats, waiting: Floats, s: int) -> None:
+    """Give what waits at infoset s to its actions and to the infosets below, as its policy shares it out."""
+    first, end = plan.infosets[s]["first"], plan.infosets[s + 1]["first"]
+    total = 0.0
+    for a in range(first, end):
+        total += weights.weight[a]
+    share = waiting[s] / total
+    waiting[s] = 0.0
+    for a in range(first, end):
+        mass = share * weights.weight[a]
+        sums[a] += mass
+        for c in range(plan.actions[a]["child"], plan.actions[a + 1]["child"]):
+            waiting[c] += mass
+
+
+@njit
+def settle_all(plan: Any, weights: Weights, sums: Floats, waiting: Floats) -> None:
+    """Add all that waits to the sums."""
+    for s in range(waiting.size):
+        _settle(plan, weights, sums, waiting, s)
+
+
+@njit(forceinline=True)
+def _count(seat: Seat, n: int) -> None:
+    """Add a trial's plan to the sums: of the n visits only, since no other policies may change now."""
+    seat.waiting[0] += 1.0
+    for i in range(n):
+        _settle(seat.plan, seat.weights, seat.sums, seat.waiting, seat.visits.infoset[i])
+
+
+@njit(forceinline=True)
+def _deal(game: Histories, seats: Any, position: Ints, source: Source, trial: int) -> int:
+    """Play a hand with the strategies that were drawn; fill position, and return the terminal history.
+
+    The d-th move of chance takes word d of the stream (key; 0, trial, replicate, CHANCE).
+    """
+    s0, s1, s2, s3 = _trial.stream(source, trial, CHANCE)
+    position[:] = 0
+    h = 0
+    while game.nodes[h]["mover"] != _TERMINAL:
+        mover, own = game.nodes[h]["mover"], game.nodes[h]["own"]
+        if mover == _CHANCE:
+            word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            low, high = game.outcome_ptr[own], game.outcome_ptr[own + 1]
+            k = _trial.first_above(game.outcome_cum, low, high, uniform(word)) - low
+        else:
+            seat, i = seats[mover], position[mover]
+            if own > 0:  # infoset 0 is the root of its tree
+                i = seat.visits.child[i] + own - seat.plan.actions[seat.visits.action[i]]["child"]
+            position[mover] = i
+            k = seat.visits.action[i] - seat.plan.infosets[own]["first"]
+        h = game.nodes[h]["first"] + k
+    return game.nodes[h]["own"]
+
+
+@njit
+def _count_together(game: Histories, seats: Any, together: Floats) -> None:
+    """Add to together[0] what the others of each player play, (1 - rho) mu + rho nu, towards every end."""
+    shares, n_seats = together[1], len(seats)
+    for j in range(n_seats):
+        seat = seats[j]
+        seat.plan_now[:] = 0.0
+        seat.reach_now[0] = 1.0
+        settle_all(seat.plan, seat.weights, seat.plan_now, seat.reach_now)
+        for z in range(len(shares)):
+            a = game.last[z, j]
+            shares[z, j] = (1.0 - seat.explore) * seat.plan_now[a] + seat.mixed[a]
+    for z in range(len(shares)):
+        for i in range(n_seats):
+            product = game.reach[z]
+            for j in range(n_seats):
+                product *= shares[z, j] if j != i else 1.0
+            together[0, z, i] += product
+
+
+@njit
+def run_symbols(game: Histories, seats: Any, table: Table, source: Source, start: int, stop: int) -> None:
+    """Play the hands start..stop-1 of one replicate, one symbol a user of each seat.
+
+    The table is scratch int64[2, P], the losses seen so far, float64[P], and float64[2, Z, P], where Z may be
+    0 for two seats: the chances with which all but one play towards an end, summed over hands; scratch.
+    """
+    length, position, total, together = table[0][0], table[0][1], table[1], table[2]
+    for trial in range(start, stop):
+        for j in range(len(seats)):
+            seat = seats[j]
+            length[j] = symbol.draw(seat.plan, seat.weights, seat.visits, seat.source, trial, seat.explore)
+            symbol.hash_visits(seat.visits, length[j], seat.noise.n_buckets, seat.public, trial)
+            _count(seat, length[j])
+        if together.size > 0:
+            _count_together(game, seats, together)
+        z = _deal(game, seats, position, source, trial)
+        for j in range(len(seats)):
+            (plan, weights, visits), seat, loss = seats[j][:3], seats[j], game.loss[z, j]
+            total[j] += loss
+            if seat.rate > 0.0:
+                said = symbol.sent(plan, visits, seat.noise, seat.source, trial, position[j], loss)
+                symbol.learn(plan, weights, visits, length[j], seat.noise, said, seat.rate, seat.explore)
+
+
+@njit
+def run_values(game: Histories, seats: Any, table: Table, source: Source, start: int, stop: int) -> None:
+    """As :func:`run_symbols`, where a user sends a loss for each action, noised or not."""
+    length, position, total, together = table[0][0], table[0][1], table[1], table[2]
+    for trial in range(start, stop):
+        for j in range(len(seats)):
+            (plan, weights, visits), seat = seats[j][:3], seats[j]
+            length[j] = _trial.draw(plan, weights, visits, plan.actions, seat.source, trial)
+            _trial.add_noise(visits.value, visits.word, length[j], seat.noise, seat.source, trial)
+            _count(seat, length[j])
+        if together.size > 0:
+            _count_together(game, seats, together)
+        z = _deal(game, seats, position, source, trial)
+        for j in range(len(seats)):
+            (plan, weights, visits), seat = seats[j][:3], seats[j]
+            total[j] += game.loss[z, j]
+            if seat.rate > 0.0:
+                visits.value[position[j]] += game.loss[z, j]
+                _trial.update(plan, weights, visits, length[j], seat.rate)

@@ -1,0 +1,274 @@
+"""Self-play: all players of a game learn on the same hands, and what they play on average is judged."""
+
+import functools
+import math
+import os
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from equinoise import _checks, _results, replicates
+from equinoise._checkpoint import kept_as
+from equinoise._random import SEAT, stream_key
+from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, NamedTuple, Sequence, Words
+from equinoise.efb import baselines
+from equinoise.efb.kernels import hands, setup, symbol, trial
+from equinoise.efb.simulate import WORK_A_PIECE, make_plan, named_epsilon
+from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_mechanism, checked_tuning, loss_radius
+from equinoise.games import GameTree, JointGame, Policy, Source, load_joint
+from equinoise.games.policy import behaviour
+
+
+@dataclass(frozen=True, eq=False)
+class SelfPlayRun:
+    """Replicates of self-play: R replicates, C checkpoints, P players.
+
+    Attributes
+    ----------
+    trials : int64[C]
+        Hands played at each checkpoint; the last is the horizon.
+    exploitability : float64[R, C]
+        Of what was played on average over the hands so far, as :func:`equinoise.games.exploitability`: in the
+        game's own payoff, and NashConv for more than two players or payoffs whose sum varies.
+    regret : float64[R, C, P]
+        Cumulative: losses in [0, 1] that a player saw, less those of its best fixed strategy against what the
+        others played. Times the width of ``game.payoff_range`` they are payoffs.
+    plans : tuple of float64[R, A]
+        Each player's realization plan, averaged over all hands.
+    tunings : tuple of Tuning
+        One for each player. Their bounds are for opponents who do not react to what the learner does.
+    name, epsilon, seed
+        As of :func:`self_play`, which makes it; the name is the game's.
+    game : JointGame
+
+    Examples
+    --------
+    >>> run = self_play("kuhn_poker", horizon=1000, epsilon=math.inf, n_replicates=2, n_checkpoints=4)
+    >>> run, len(run.average_policy(1).values)
+    (SelfPlayRun(kuhn_poker, no privacy, 2 replicates of 1000 hands), 13)
+    >>> run.to_frame().columns[:6].tolist()
+    ['replicate', 'trials', 'exploitability', 'coarse_gap', 'regret_0', 'regret_1']
+    """
+
+    trials: Ints
+    exploitability: Floats
+    regret: Floats
+    plans: tuple[Floats, ...]
+    tunings: tuple[Tuning, ...]
+    name: str
+    epsilon: float
+    seed: int | None
+    game: JointGame
+
+    def __repr__(self) -> str:
+        return f"SelfPlayRun({self.label}, {len(self.regret)} replicates of {self.trials[-1]} hands)"
+
+    @property
+    def label(self) -> str:
+        """The game and epsilon, for legends."""
+        return f"{self.name}, {named_epsilon(self.epsilon)}"
+
+    @property
+    def coarse_gap(self) -> Floats:
+        """Distance of the play so far from a coarse correlated equilibrium, float64[R, C], in payoffs.
+
+        The most that a player would have gained a hand by its best fixed strategy, or 0.
+        """
+        gains: Floats = (self.regret * np.diff(self.game.payoff_range)[:, 0]).max(axis=2) / self.trials
+        return gains.clip(0.0)
+
+    def average_policy(self, player: int, replicate: int = 0) -> Policy:
+        """Return the policy of a player's average plan in one replicate; uniform where it never gets."""
+        i = _checks.integer("player", player, 0, len(self.plans) - 1)
+        r = _checks.integer("replicate", replicate, 0, len(self.regret) - 1)
+        return Policy(self.game.trees[i], behaviour(self.game.trees[i], self.plans[i][r]))
+
+    def to_frame(self) -> DataFrame:
+        """Return a long frame: replicate, trials, what is measured, and what the run was."""
+        return _results.long_frame({"trials": self.trials}, self._values()).assign(**self._what())
+
+    def summary(self) -> DataFrame:
+        """Return mean, standard error and 95% interval of all that is measured, at each checkpoint."""
+        return _results.summary_frame({"trials": self.trials}, self._values()).assign(**self._what())
+
+    def _values(self) -> dict[str, Floats]:
+        regrets = {f"regret_{i}": self.regret[..., i] for i in range(len(self.plans))}
+        return {"exploitability": self.exploitability, "coarse_gap": self.coarse_gap, **regrets}
+
+    def _what(self) -> dict[str, Any]:
+        own = self.tunings[0]
+        mechanism = own.mechanism if math.isfinite(self.epsilon) else "none"
+        how = {"game": self.name, "mechanism": mechanism, "tuning": own.rule}
+        return {**how, "epsilon": self.epsilon, "seed": self.seed}
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None, color: str | None = None) -> Axes:
+        """Draw mean exploitability with its 95% interval; on axes that have curves, in the next colour."""
+        from equinoise.report import figures
+
+        drawn = figures.means(ax, [(label or self.label, self)], "exploitability", color)
+        return figures.finish(drawn, "hands", "exploitability (payoff)")
+
+
+@kept_as("equinoise.efb.self_play._Match")
+class _Match(NamedTuple):
+    """All that a block of replicates needs, picklable."""
+
+    game: JointGame
+    plans: tuple[Any, ...]
+    learners: tuple[baselines.Learner, ...]
+    checkpoints: Ints
+    key: Words
+
+
+def self_play(
+    game: object,
+    *,
+    horizon: int,
+    epsilon: float,
+    n_replicates: int = 1,
+    seed: int | None = 0,
+    tuning: str | Tuning | Sequence[Tuning] = "sharp",
+    mechanism: str = "hashing",
+    n_checkpoints: int = 50,
+    block: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | str = False,
+    resume: str | os.PathLike[str] | None = None,
+) -> SelfPlayRun:
+    """Let all players of a game learn against each other, each from private reports, many times over.
+
+    In every hand each seat has a user of its own, who plays a strategy that the seat's server drew, and sends
+    a report on its own last action and loss.
+
+    Parameters
+    ----------
+    game : str, path, pyspiel.Game, Source or JointGame
+        As of :func:`equinoise.games.load_joint`, whose other options a JointGame may be made with.
+    horizon : int
+        Hands of a replicate, T.
+    epsilon : float
+        Local privacy of each user's report; math.inf for none.
+    tuning : {"sharp", "paper"}, Tuning or sequence of Tuning
+        As of :func:`equinoise.efb.tune` for every player, or one for each.
+    n_replicates, seed, mechanism, n_checkpoints, block, executor, progress, resume
+        As of :func:`simulate`. Chance deals alike at every epsilon.
+
+    Raises
+    ------
+    FileNotFoundError, ImportError, TypeError, ValueError
+        For a game that cannot be loaded, and arguments of the wrong kind, out of range, or that do not fit.
+
+    Notes
+    -----
+    Averages are exact, over all hands, of what is played: (1 - rho) mu + rho nu with exploration. So for two
+    players whose payoffs always add up to the same, 2 T times exploitability is the sum of both regrets in
+    payoffs, and vanishes like them [1]_. Of more players, a regret is against what the others played
+    together, which correlates: a pass over all terminal histories a hand. Their play comes close to a coarse
+    correlated equilibrium, and to a Nash equilibrium only by luck.
+
+    References
+    ----------
+    .. [1] Freund and Schapire (1999), Adaptive game playing using multiplicative weights, Games and Economic
+       Behavior 29, Section 2.5.
+
+    Examples
+    --------
+    >>> run = self_play("kuhn_poker", horizon=100_000, epsilon=4, n_checkpoints=2)
+    >>> run.trials, run.exploitability.shape, run.regret.shape
+    (array([ 50000, 100000]), (1, 2), (1, 2, 2))
+    >>> bool(run.exploitability[0, -1] < 0.1)
+    True
+    """
+    trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
+    budget = _checks.epsilon(epsilon)
+    rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else None
+    sent = checked_mechanism(mechanism, rule)
+    checkpoints = _results.checkpoints(trials, n_checkpoints)
+    n = _checks.integer("n_replicates", n_replicates, 1)
+    key = stream_key(seed)
+    joint = load_joint(game)
+    trees, n_numbers = joint.trees, (1 + len(joint.trees)) * len(checkpoints)
+    _results.check_memory(n, n_numbers + sum(tree.n_actions for tree in trees))
+    given = [tuning] * len(trees) if isinstance(tuning, str | Tuning) else list(tuning)
+    if len(given) != len(trees):
+        raise ValueError(f"tuning must be a rule or {len(trees)} tunings, one a player, got {len(given)}")
+    learners = tuple(
+        _start(tree, own, trials, budget, sent, ranges)
+        for tree, own, ranges in zip(trees, given, joint.loss_range, strict=True)
+    )
+    plans = tuple(make_plan(tree, learner.tuning) for tree, learner in zip(trees, learners, strict=True))
+    task = functools.partial(_run_block, _Match(joint, plans, learners, checkpoints, key))
+    options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
+    exploitability, regret, *average = replicates.run(task, n, work=trials, **options).values()
+    made = tuple(average), tuple(learner.tuning for learner in learners)
+    name = str(joint if isinstance(game, Source) else game)
+    return SelfPlayRun(checkpoints, exploitability, regret, *made, name, budget, seed, joint)
+
+
+def _start(tree: GameTree, tuning: object, *rest: Any) -> baselines.Learner:
+    """Return the start of a player's learner; the arguments are those of :func:`checked_tuning`."""
+    made = checked_tuning(tree, tuning, *rest)
+    if made.radius is not None and (loss_radius(tree, rest[-1]) > made.radius).any():
+        raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
+    return baselines.LEARNERS["dp-efb"].start(tree, made)
+
+
+@kept_as("equinoise.efb.self_play._run_block")
+def _run_block(match: _Match, start: int, stop: int) -> dict[str, Floats]:
+    """Run the replicates start..stop-1, in pieces between which progress is told."""
+    game, n = match.game, len(match.plans)
+    setup.sealed(game.histories)
+    run = hands.run_symbols if match.learners[0].tuning.code else hands.run_values
+    shape = (stop - start, len(match.checkpoints))
+    exploitability, regret = np.empty(shape), np.empty((*shape, n))
+    plans = [np.empty((stop - start, tree.n_actions)) for tree in game.trees]
+    for i in range(stop - start):
+        seats = tuple(_seat(match, j, start + i) for j in range(n))
+        # of two players the average plans tell it all
+        ends = len(game.histories.reach) if n > 2 else 0
+        table = np.zeros((2, n), dtype=np.int64), np.zeros(n), np.zeros((2, ends, n))
+        source = setup.first_source(match.key, start + i)
+        piece = max(1, WORK_A_PIECE // (n * ends + sum(seat.visits.infoset.size for seat in seats)))
+        done = 0
+        for c, end in enumerate(match.checkpoints.tolist()):
+            for begin in range(done, end, piece):
+                until = min(begin + piece, end)
+                run(game.histories, seats, table, source, begin, until)
+                replicates.tick(until - begin)
+            done = end
+            for plan, seat in zip(plans, seats, strict=True):
+                plan[i] = _average(seat, done)
+            average = [plan[i] for plan in plans]
+            exploitability[i, c] = game.exploitability(average)
+            for j in range(n):
+                others = table[2][0, :, j] / done if ends else game.others(average, j)
+                regret[i, c, j] = table[1][j] - done * game.response(j, others)[1]
+    named = {f"plan_{j}": plan for j, plan in enumerate(plans)}
+    return {"exploitability": exploitability, "regret": regret, **named}
+
+
+def _seat(match: _Match, player: int, replicate: int) -> hands.Seat:
+    """Return the start of a player's learner, who has a key of its own."""
+    tree, learner = match.game.trees[player], match.learners[player]
+    tuning, own = learner.tuning, setup.derived_key(match.key, SEAT, player)
+    kind: type[Any] = symbol.SymbolVisits if tuning.code else trial.Visits
+    (mixed, sums, scratch), two = np.zeros((3, tree.n_actions)), np.zeros((2, tree.n_infosets))
+    if tuning.code:
+        mixed[:] = tuning.exploration
+    return hands.Seat(
+        setup.sealed(match.plans[player]),
+        setup.make_weights(tree, learner.first_policy),
+        setup.make_visits(tree, kind),
+        setup.first_source(own, replicate),
+        setup.first_source(setup.public_key(own), replicate),
+        *(tuning.learning_rate, tuning.explore, tuning.code or learner.scale),
+        *(mixed, sums, two[0], scratch, two[1]),
+    )
+
+
+def _average(seat: hands.Seat, trials: int) -> Floats:
+    """Return the average plan so far, and leave the seat as it is."""
+    sums, waiting = seat.sums.copy(), seat.waiting.copy()
+    hands.settle_all(seat.plan, seat.weights, sums, waiting)
+    return (1.0 - seat.explore) * sums / trials + seat.mixed

@@ -1,0 +1,270 @@
+"""All players of a game at once: the histories that join their trees, best responses, exploitability."""
+
+from array import array
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import count, repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equinoise import _checks
+from equinoise._typing import Any, Floats, Ints, Iterable, NamedTuple, Sequence
+from equinoise.games import kernels
+from equinoise.games.loading import source_of
+from equinoise.games.policy import Policy, values_on
+from equinoise.games.tree import GameTree, seal
+from equinoise.games.walk.limits import Limits
+from equinoise.games.walk.others import CHANCE, TERMINAL, Distributions
+from equinoise.games.walk.record import Record, losses
+from equinoise.games.walk.walk import check_mover, children, name_of
+
+NODE = np.dtype([("mover", np.int64), ("first", np.int64), ("own", np.int64)])
+
+
+class Histories(NamedTuple):
+    """Every history of a game of P players, Z of them terminal, as kernels take them.
+
+    nodes NODE[H], the root first: who moves (a player, or CHANCE or TERMINAL of the walk); the first child,
+    which the others follow; and a number, of the infoset in the mover's tree, of the chance node, or of the
+    terminal history. outcome_ptr int64[N+1] and outcome_cum: where each chance node's running sums of
+    probabilities stand. reach float64[Z]: the product of chance's probabilities; last int64[Z, P]: each
+    player's last action, in its tree; loss float64[Z, P].
+    """
+
+    nodes: NDArray[np.void]
+    outcome_ptr: Ints
+    outcome_cum: Floats
+    reach: Floats
+    last: Ints
+    loss: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class JointGame:
+    """A game of P players as all of them meet it; :func:`load_joint` makes it.
+
+    Attributes
+    ----------
+    trees : tuple of GameTree
+        One for each player, as of :func:`load`.
+    loss_range : tuple of float64[A, 2]
+        As of each player's :class:`Environment`.
+    payoff_range : float64[P, 2]
+        Smallest and largest payoff of each player: a payoff u is the loss (high - u)/(high - low).
+    histories : Histories
+
+    Examples
+    --------
+    >>> load_joint("kuhn_poker").trees[1]
+    GameTree(7 infosets, 13 actions, 18 leaves)
+    """
+
+    trees: tuple[GameTree, ...]
+    loss_range: tuple[Floats, ...]
+    payoff_range: Floats
+    histories: Histories
+
+    def __repr__(self) -> str:
+        return f"JointGame({len(self.trees)} players, {len(self.histories.nodes)} histories)"
+
+    @cached_property
+    def constant_sum(self) -> bool:
+        """Whether there are two players, whose payoffs always add up to the same."""
+        widths = np.diff(self.payoff_range)[:, 0]
+        return len(widths) == 2 and bool(np.ptp(self.histories.loss @ widths) <= 1e-9 * widths.max())
+
+    def others(self, plans: Sequence[Floats], player: int) -> Floats:
+        """Return how often chance and the others play towards each terminal history, float64[Z]."""
+        share = self.histories.reach.copy()
+        for j, plan in enumerate(plans):
+            if j != player:
+                share *= plan[self.histories.last[:, j]]
+        return share
+
+    def response(self, player: int, others: Floats) -> tuple[Floats, float, Floats]:
+        """Return g(a) float64[A] against such `others`, the least loss, and a pure policy that has it."""
+        tree, (*_, last, loss) = self.trees[player], self.histories
+        lost = np.bincount(last[:, player], others * loss[:, player], tree.n_actions).astype(np.float64)
+        return lost, *kernels.best_response_value(tree.action_ptr, tree.infoset_ptr, lost)
+
+    def exploitability(self, plans: Sequence[Floats]) -> float:
+        """Return what the function :func:`exploitability` does, of realization plans float64[A]."""
+        total = 0.0
+        for i, (low, high) in enumerate(self.payoff_range.tolist()):
+            lost, least, _ = self.response(i, self.others(plans, i))
+            total += (high - low) * (float((lost * plans[i]).sum()) - least)
+        return total / 2.0 if self.constant_sum else total
+
+
+def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGame:
+    """Load a game as all its players meet it; a JointGame is returned as it is.
+
+    Arguments, errors and warnings are those of :func:`load`; a game of one player alone, such as
+    ``"bandit(3)"``, is a ValueError. What is kept takes 24 bytes a history, and 16 bytes a player more for
+    each that is terminal; `max_bytes` counts only the largest of the trees.
+
+    Examples
+    --------
+    >>> load_joint("leduc_poker", max_histories=10_000)
+    JointGame(2 players, 9457 histories)
+    """
+    if isinstance(game, JointGame):
+        return game
+    refine = _checks.choice("recall", recall, ("check", "refine")) == "refine"
+    budgets, source = Limits(**limits), source_of(game, recall)
+    if isinstance(source, tuple):
+        raise ValueError(f"game must have players of its own, got {_checks.shown(game)}")
+    exact = getattr(source, "exact", True)
+    records = [Record(player, refine=refine, exact=exact) for player in range(source.n_players)]
+    try:
+        found = _visit(source, records, budgets)
+    except MemoryError:
+        raise budgets.refusal("memory") from None
+    trees, environments = zip(*(record.finish() for record in records), strict=True)
+    nodes = np.empty(len(found.mover), dtype=NODE)
+    nodes["mover"], nodes["first"], nodes["own"] = found.mover, found.first, found.own
+    last = np.array(found.last, dtype=np.int64).reshape(-1, len(trees))
+    loss = np.empty(last.shape)
+    for i, (record, tree) in enumerate(zip(records, trees, strict=True)):
+        own = nodes["mover"] == i
+        nodes["own"][own] = tree.action_infoset[record.new_action[nodes["own"][own]]]
+        last[:, i] = record.new_action[last[:, i]]
+        loss[:, i] = losses(found.payoff[i :: len(trees)])[0]
+    ranges = [environment.payoff_range for environment in environments]
+    if None in ranges:
+        raise ValueError("game must have payoffs that a float can hold")
+    ptr = np.cumsum([0, *found.n_outcomes])
+    cumulative = kernels.cumulative(np.zeros_like(ptr), ptr, np.empty(0), np.array(found.outcome))[1]
+    arrays = nodes, ptr, cumulative, np.array(found.reach), last, loss
+    return JointGame(
+        trees, tuple(e.loss_range for e in environments), np.array(ranges), Histories(*map(seal, arrays))
+    )
+
+
+class _Found:
+    """What a walk meets: by history, by chance node, and by terminal history."""
+
+    def __init__(self) -> None:
+        self.mover, self.first, self.own = array("q", [0]), array("q", [0]), array("q", [0])
+        self.n_outcomes, self.outcome = array("q"), array("d")
+        self.reach, self.last = array("d"), array("q")
+        self.payoff: list[Any] = []
+
+
+def _visit(source: Any, records: Sequence[Record], limits: Limits) -> _Found:
+    """Meet every history once, depth first, as the walk of one player does.
+
+    A history comes with its number, its probability by chance, and the last action of every player; the
+    children of one are numbered together.
+    """
+    found, distributions, root = _Found(), Distributions(), source.root()
+    expand = getattr(source, "expand", None) or partial(children, source)
+    starts = tuple(-1 if source.kind(root) == record.player else record.start() for record in records)
+    stack = [iter([(0, root, records[0].one, starts)])]
+    histories = until = 0
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+            continue
+        number, state, weight, above = step
+        if histories == until:
+            largest = max(records, key=lambda record: record.n_bytes)
+            until = limits.check(histories, len(stack), largest, source, expand)
+        histories += 1
+        found.mover[number] = kind = source.kind(state)
+        if kind == TERMINAL:
+            found.own[number] = len(found.reach)
+            found.reach.append(float(weight))
+            found.last.extend(above)
+            for record, action in zip(records, above, strict=True):
+                found.payoff.append(source.payoff(state, record.player))
+                record.leaf(action, found.payoff[-1], weight)
+            continue
+        n, below = expand(state)
+        weights: Iterable[Any] = repeat(weight)
+        aboves: Iterable[tuple[int, ...]] = repeat(above)
+        if kind == CHANCE:
+            chances = distributions(source.chance(state), n, partial(name_of, source, state, histories))
+            found.own[number] = len(found.n_outcomes)
+            found.n_outcomes.append(n)
+            found.outcome.extend(map(float, chances))
+            weights = [weight * p for p in chances]
+        else:
+            check_mover(kind, n, source, state, histories)
+            key, label = source.infoset(state)
+            first = records[kind].infoset(key, label, above[kind], n, weight, source.actions, state)
+            found.own[number] = first
+            aboves = [(*above[:kind], a, *above[kind + 1 :]) for a in range(first, first + n)]
+        found.first[number] = len(found.mover)
+        for column in (found.mover, found.first, found.own):
+            column.extend(repeat(0, n))
+        stack.append(zip(count(found.first[number]), below, weights, aboves))
+    distributions.warn()
+    return found
+
+
+def exploitability(game: object, policies: Iterable[object]) -> float:
+    """Return how much the players could gain, each by a best response to what the others play.
+
+    Parameters
+    ----------
+    game : str, path, pyspiel.Game, Source or JointGame
+        As of :func:`load_joint`.
+    policies : P of Policy, float64[A], mapping, function or "uniform"
+        One for each player, on its tree; mappings and functions as the opponents of :func:`load`.
+
+    Returns
+    -------
+    float
+        In the game's own payoff: the sum of all gains, called NashConv [1]_, 0 in an equilibrium. For two
+        players whose payoffs always add up to the same it is halved, as OpenSpiel's exploitability is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`load_joint`, and for policies that are not one for each player.
+
+    References
+    ----------
+    .. [1] Lanctot and others (2017), A unified game-theoretic approach to multiagent reinforcement learning,
+       NeurIPS, Section 4.
+
+    Examples
+    --------
+    >>> round(exploitability("kuhn_poker", ["uniform", "uniform"]), 9)
+    0.458333333
+    """
+    joint = load_joint(game)
+    return joint.exploitability(_plans(joint, policies))
+
+
+def best_response(game: object, policies: Iterable[object], player: int) -> tuple[float, Policy]:
+    """Return the largest payoff that a player, from 0, can get, and a pure policy that gets it.
+
+    `game`, `policies` and errors are those of :func:`exploitability`; of `policies` the player's own does not
+    matter, but must be there.
+
+    Examples
+    --------
+    >>> value, policy = best_response("kuhn_poker", ["uniform", "uniform"], 1)
+    >>> round(value, 9), policy.to_dict()["2b"]
+    (0.416666667, {'Pass': 0.0, 'Bet': 1.0})
+    """
+    joint = load_joint(game)
+    i = _checks.integer("player", player, 0, len(joint.trees) - 1)
+    _, least, policy = joint.response(i, joint.others(_plans(joint, policies), i))
+    low, high = joint.payoff_range[i].tolist()
+    return high - (high - low) * least, Policy(joint.trees[i], policy)
+
+
+def _plans(game: JointGame, policies: Iterable[object]) -> list[Floats]:
+    """Return the realization plans of policies, one for each player."""
+    given = [] if isinstance(policies, str) else list(policies)
+    if len(given) != len(game.trees):
+        raise ValueError(f"policies must be {len(game.trees)}, one for each player, got {len(given)}")
+    return [
+        Policy(tree, values_on(tree, given[i], f"policies[{i}]")).realization_plan()
+        for i, tree in enumerate(game.trees)
+    ]
