@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 import statistics
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import naive
-from equinoise.games import load
+from equinoise.games import load, load_joint
 from equinoise.games.loading import source_of
 from equinoise.games.walk import walk
 from equinoise.games.walk.limits import Limits
@@ -225,3 +226,21 @@ def test_every_game_of_openspiel_is_loaded_or_refused_in_one_line(capfd):
             assert str(error).count("\n") == 0
             assert len(str(error)) < 1_000
     assert capfd.readouterr().err == ""
+
+
+def test_the_nodes_are_counted_on_a_terminal_alone(capsys, monkeypatch):
+    load("leduc_poker", progress=True)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    load("leduc_poker", progress=True)
+    load_joint("leduc_poker", progress=True)
+    shown = capsys.readouterr().err
+    assert shown.count("\r\x1b[K9,216 histories") == 2  # of 9,457, at every 1,024
+    assert shown.endswith("\r\x1b[K")
+    with pytest.raises(ValueError, match="max_histories"):
+        load("leduc_poker", max_histories=5000, progress=True)
+    assert capsys.readouterr().err.endswith("\r\x1b[K")
+    load("leduc_poker")
+    assert capsys.readouterr().err == ""
+    with pytest.raises(TypeError, match="progress"):
+        load("leduc_poker", progress="yes")

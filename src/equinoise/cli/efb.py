@@ -5,36 +5,29 @@ from typing import Annotated, Any
 
 import typer
 
-import equinoise
 from equinoise.cli import common, games
 from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, argument, one_of, option
 
 _GAME = 'A built-in game (see `equinoise games`), "openspiel:NAME(...)", or a .efg file.'
 _SENT = ", what a user sends: one symbol, or the paper's noised losses"
-_LEARNER = "What learns: {learners}."
-_EPSILON = "Local privacy of each report; may be repeated. 4 by default."
+_EPSILON = "Local privacy of each report; may be repeated."
 _OTHERS = "How the others play: uniform, or a JSON file {INFOSET: {ACTION: PROBABILITY}}."
 _SCHEDULE = "How they play for so many trials; may be repeated, and begins again at its end."
 _RECALL = ": refuse games whose learner forgets, or split what it forgets"
-
-
-def late_help() -> dict[str, str]:
-    """Return what the help says from the registry."""
-    return {"learners": ", ".join(equinoise.efb.LEARNERS)}
 
 
 def command(
     context: typer.Context,
     game: Annotated[str, argument(_GAME, "GAME", games.names)],
     player: Annotated[str, option("Who learns: a number or a label.", names=games.players)] = "0",
-    epsilon: Annotated[list[float] | None, option(_EPSILON, metavar="<float>")] = None,
+    epsilon: Annotated[list[float], option(_EPSILON, metavar="<float>")] = [4.0],  # noqa: B006 - Typer's
     trials: Annotated[int, option("Trials (users) per replicate.")] = 200_000,
     replicates: Replicates = 8,
-    learner: Annotated[str, option(_LEARNER, names=lambda _: equinoise.efb.LEARNERS)] = "dp-efb",
+    learner: Annotated[str, one_of("dp-efb", "ixomd", "flat-exp3", "uniform")] = "dp-efb",
     mechanism: Annotated[str, one_of("hashing", "laplace", more=_SENT)] = "hashing",
     tuning: Annotated[str, one_of("sharp", "paper", more="; paper needs laplace")] = "sharp",
     opponents: Annotated[str, option(_OTHERS)] = "uniform",
-    schedule: Annotated[list[str] | None, option(_SCHEDULE, metavar="TRIALS:OPPONENTS")] = None,
+    schedule: Annotated[list[str], option(_SCHEDULE, metavar="TRIALS:OPPONENTS")] = [],  # noqa: B006
     seed: Seed = 0,
     jobs: Jobs = None,
     checkpoints: Checkpoints = 50,
@@ -53,9 +46,8 @@ def command(
     from equinoise.experiments.commands import efb
 
     with common.refusing(context, horizon="--trials") as (folder, threads):
-        given: Any = epsilon[0] if epsilon and len(epsilon) == 1 else tuple(epsilon or ()) or 4.0
-        options = {"epsilon": given, "schedule": tuple(schedule or ())}
-        parameters = common.taken(context, efb.Parameters, **options)
+        given = epsilon[0] if len(epsilon) == 1 else tuple(epsilon)
+        parameters = common.taken(context, efb.Parameters, epsilon=given, schedule=tuple(schedule))
         with common.working(f"loading {game}"):
             tree, environment = efb.prepare(parameters)
     with threads as pool:
@@ -64,16 +56,16 @@ def command(
     if as_json:
         common.print_json(made.document())
         return
+    print(made.exhibit.text[0])
     *learning, uniform = made.runs
-    shown = [name.replace("private", f"epsilon {made.parameters.epsilons[0]:g}") for name in learning]
-    headings = ["trials", *(head for name in shown for head in (f"regret,\n{name}", "bound on\nits mean"))]
+    names = [name.replace("private", f"epsilon {made.parameters.epsilons[0]:g}") for name in learning]
+    heads = [head for name in names for head in (f"regret,\n{name}", "bound on\nits mean")]
     rows: list[list[Any]] = []
     for row in made.rows():
-        cells = [value for name in learning for value in (row[name], row[name]["bound"])]
+        cells = [cell for name in learning for cell in (row[name], row[name]["bound"])]
         rows.append([row["trials"], *cells, row[uniform]])
-    print(made.exhibit.text[0])
-    headings.append("regret,\nuniform play")
-    common.print_table(rows, headings, (",d", *[",.0f"] * len(rows[0][1:])), made.parameters.replicates)
+    digits = (",d", *[",.0f"] * (len(heads) + 1))
+    common.print_table(rows, ("trials", *heads, "regret,\nuniform play"), digits, made.parameters.replicates)
     for sentence in made.exhibit.text[1:]:
         common.paragraph(sentence)
     print(f"Wrote {', '.join(map(str, written))}")

@@ -117,11 +117,9 @@ def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGa
         raise ValueError(f"game must have players of its own, got {_checks.shown(game)}")
     exact = getattr(source, "exact", True)
     records = [Record(player, refine=refine, exact=exact) for player in range(source.n_players)]
-    try:
+    with budgets.watching():
         found = _visit(source, records, budgets)
-    except MemoryError:
-        raise budgets.refusal("memory") from None
-    trees, environments = zip(*(record.finish() for record in records), strict=True)
+        trees, environments = zip(*(record.finish() for record in records), strict=True)
     nodes = np.empty(len(found.mover), dtype=NODE)
     nodes["mover"], nodes["first"], nodes["own"] = found.mover, found.first, found.own
     last = np.array(found.last, dtype=np.int64).reshape(-1, len(trees))

@@ -25,6 +25,7 @@ def load(
     max_histories: int = MAX_HISTORIES,
     max_bytes: float = MAX_BYTES,
     max_seconds: float = math.inf,
+    progress: bool = False,
 ) -> tuple[GameTree, Environment]:
     """Load a game as one player meets it.
 
@@ -50,6 +51,9 @@ def load(
         Stop with an error at a game of more nodes, one whose tree takes more memory (roughly), or one that
         takes longer. A game that is far too large is refused after a few thousand nodes, by random playouts
         that tell so; the chance that one of at most `max_histories` is refused is below 1e-12.
+
+    progress : bool
+        Whether to count nodes on stderr meanwhile, where that is a terminal.
 
     Returns
     -------
@@ -91,12 +95,12 @@ def load(
     source = source_of(game, recall)
     if not isinstance(source, tuple):
         limits: Any = {"max_histories": max_histories, "max_bytes": max_bytes, "max_seconds": max_seconds}
-        return walk(source, player, opponents, recall=recall, **limits)
+        return walk(source, player, opponents, recall=recall, progress=progress, **limits)
     player_number(("0",), player)  # a game with one player, who forgets nothing
     if opponents != "uniform":
         raise ValueError(f"opponents must be 'uniform' in a game without any, got {_checks.shown(opponents)}")
     _checks.choice("recall", recall, ("check", "refine"))
-    Limits(max_histories, max_bytes, max_seconds)
+    Limits(max_histories, max_bytes, max_seconds, progress)
     return source
 
 

@@ -1,9 +1,11 @@
 """How large a game may be: the budgets of a walk, and playouts that see what no walk would finish."""
 
+import contextlib
 import math
 import random
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from equinoise import _checks
@@ -44,10 +46,12 @@ class Limits:
         max_histories: object = MAX_HISTORIES,
         max_bytes: object = MAX_BYTES,
         max_seconds: object = math.inf,
+        progress: object = False,
     ) -> None:
         self.max_histories = _checks.integer("max_histories", max_histories, minimum=1)
         self._max_bytes = _checks.number("max_bytes", max_bytes, 0.0, open_low=True, finite=False)
         self._max_seconds = _checks.number("max_seconds", max_seconds, 0.0, open_low=True, finite=False)
+        self._shown = _checks.flag("progress", progress) and sys.stderr.isatty()
         self._begun = time.monotonic()
         self._random = random.Random(0)
         self._estimates: list[float] = []
@@ -62,6 +66,7 @@ class Limits:
             f"{record.n_actions} actions of player {record.player}, {len(record.leaf_payoff)} leaves, "
             f"{depth} moves deep"
         )
+        self._show(f"{done:,} histories")
         if done >= self.max_histories:
             raise self.refusal("max_histories")
         if record.n_bytes + 400 * depth > self._max_bytes:
@@ -71,6 +76,20 @@ class Limits:
         if done >= _SMALL or depth > _DEEP:
             self._play(done / _SHARE, source, expand)
         return min(done + _STEP, self.max_histories)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Refuse a game for which there is no memory, and leave the terminal's line as it was."""
+        try:
+            yield
+        except MemoryError:
+            raise self.refusal("memory") from None
+        finally:
+            self._show("")
+
+    def _show(self, text: str) -> None:
+        if self._shown:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
     def refusal(self, what: str, size: str = "") -> ValueError:
         """Return the error of a game that is too large, which says how far the walk came."""

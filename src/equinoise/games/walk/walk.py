@@ -100,14 +100,12 @@ def walk(
     record = Record(index, refine=refine, exact=getattr(source, "exact", True))
     if source.kind(source.root()) == TERMINAL:
         raise ValueError(f"player must be one who moves, but the game is over before player {index} can")
-    try:
+    with budgets.watching():
         others_move = _visit(source, index, others, distributions, record, budgets)
         if others_move and not record.n_moves:
             raise ValueError(f"player must be one who moves, but player {index} never does in this game")
         distributions.warn()
         return record.finish()
-    except MemoryError:
-        raise budgets.refusal("memory") from None
 
 
 def player_number(labels: Sequence[str], player: object) -> int:
