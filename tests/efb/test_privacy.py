@@ -78,12 +78,14 @@ def test_the_log_likelihood_ratio_is_at_most_epsilon(epsilon):
     assert epsilon * (1 - 1e-9) <= worst <= epsilon + 1e-9
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 4.0, 50.0])
 def test_so_it_is_for_other_epsilons(epsilon):
     worst = worst_ratio(laplace_user(epsilon, seed=SEED), n=8000)
     assert epsilon * (1 - 1e-6) <= worst <= epsilon + 1e-9
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_half_the_noise_fails(epsilon):
     """The same check on a device whose noise is half as wide as its epsilon asks for."""

@@ -363,13 +363,14 @@ def test_frames(mechanism):
     np.testing.assert_allclose(summary["bound"], run.tuning.bound(run.trials))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_trees_of_many_shapes(mechanism):
     """One infoset of 1,000 actions, a complete tree, one of depth 200: runs, and probabilities stay so."""
     deep = [[0.5]]
     for _ in range(200):
         deep = [[0.25], [deep, 0.75]]
-    games = [bandit(1000 if COMPILED else 40), complete(3, 3, 3 if COMPILED else 2), from_nested(deep)]
+    games = [bandit(1000), complete(3, 3, 3), from_nested(deep)]
     for tree, environment in games:
         run = simulate(tree, environment, horizon=200, epsilon=1.0, mechanism=mechanism, n_replicates=2)
         total = np.add.reduceat(run.policy, tree.action_ptr[:-1], axis=1)
