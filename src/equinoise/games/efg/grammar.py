@@ -2,8 +2,9 @@ r"""The grammar of Gambit's ``.efg`` files: patterns, numbers, and the words for
 
 A node of the file is a row of fields. Each row is written down once and used twice: joined into one compiled
 pattern, which reads a node in a single match, and field by field, which finds the first thing that does not
-fit and names what should stand there. No pattern gives back what it has taken (possessive repeats), so
-that reading is linear in the length of the file, whatever is in it.
+fit and names what should stand there. No pattern gives back what it has taken (possessive repeats, and atomic
+groups, since Python before 3.11.5 loses its place in a group that is repeated possessively), so that
+reading is linear in the length of the file, whatever is in it.
 
 Whitespace separates and means nothing else. A text stands in double quotes and may run over lines; a quote
 with a backslash before it belongs to the text, and any other backslash is an ordinary character. Lists stand
@@ -16,7 +17,7 @@ from fractions import Fraction
 
 SPACE = r"[ \t\r\n\f\v]*+"
 _END = r'(?![^ \t\r\n\f\v"{},])'
-TEXT = r'"[^"]*+(?:(?<=\\)"[^"]*+)*+"'
+TEXT = r'"[^"]*+(?>(?:(?<=\\)"[^"]*+)*)"'
 _WHOLE = r"[0-9]{1,18}" + _END
 NUMBER = r"[+-]?(?:[0-9]++/[0-9]++|(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)" + _END
 
@@ -50,7 +51,7 @@ class Node:
 
 
 def _items(item: str) -> str:
-    return rf"\{{{SPACE}(?:{item}{SPACE},?+{SPACE})*+"
+    return rf"\{{{SPACE}(?>(?:{item}{SPACE},?+{SPACE})*)"
 
 
 def _list(key: str, what: str, item: str, item_what: str, optional: bool = True) -> Field:
@@ -66,7 +67,7 @@ def joined(fields: tuple[Field, ...]) -> str:
     for field in fields:
         group = f"(?P<{field.key}>{field.pattern})" if field.key else field.pattern
         part = f"(?:{group}{SPACE})"
-        parts.append(f"{part}?+(?!{re.escape(field.starts)})" if field.optional else part)
+        parts.append(f"(?>{part}?)(?!{re.escape(field.starts)})" if field.optional else part)
     return "".join(parts)
 
 
