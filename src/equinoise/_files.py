@@ -131,7 +131,7 @@ def loaded(
         for array in arrays.values():
             array.flags.writeable = False
         yield arrays, meta
-    except (FileNotFoundError, IsADirectoryError, PermissionError):
+    except (FileNotFoundError, PermissionError):
         raise
     except Exception as error:  # a damaged archive fails in many ways, of zip, of zlib, of NumPy
         raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {what or kind}: {error}") from error

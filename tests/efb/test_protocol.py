@@ -316,6 +316,8 @@ def test_the_name_is_taken_as_it_is(mechanism, tmp_path):
         server.save(tmp_path / "nowhere" / "server")
     with pytest.raises(FileNotFoundError):
         Server.load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match=r"^path .* does not hold a whole server: .*directory"):
+        Server.load(tmp_path)
 
 
 def test_a_damaged_file_is_refused(mechanism, tmp_path):

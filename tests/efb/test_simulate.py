@@ -405,3 +405,5 @@ def test_a_file_that_is_no_run_is_refused(tmp_path):
         EfbRun.load(tmp_path / "tree")
     with pytest.raises(FileNotFoundError):
         EfbRun.load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match=r"^path .* does not hold a whole run: .*directory"):
+        EfbRun.load(tmp_path)
