@@ -17,7 +17,7 @@ TEXTS = sorted(path for path in SRC.rglob("*") if path.suffix in {".py", ".css",
 BUDGETS = {
     "core": 1_700,
     "mechanisms": 1_000,
-    "games": 3_860,
+    "games": 3_300,
     "efb": 2_200,
     "nvo": 4_800,
     "bandits": 4_800,
