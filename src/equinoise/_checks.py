@@ -87,12 +87,11 @@ def epsilon(value: object, name: str = "epsilon", *, allow_infinite: bool = True
 
 def choice(name: str, value: object, options: Collection[str]) -> str:
     """Return `value` when it is one of the named options."""
+    if isinstance(value, str) and value in options:
+        return value
     words = ", ".join(repr(option) for option in options)
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be one of {words}, got {shown(value)}")
-    if value not in options:
-        raise ValueError(f"{name} must be one of {words}, got {shown(value)}")
-    return value
+    wrong = ValueError if isinstance(value, str) else TypeError
+    raise wrong(f"{name} must be one of {words}, got {shown(value)}")
 
 
 def flag(name: str, value: object) -> bool:
@@ -135,11 +134,14 @@ def array(
             raise ValueError(f"{name} must fit into {held.dtype}, got {_first(given, wrong)}")
     with np.errstate(over="ignore"):  # a long double that becomes infinite is refused below
         result = np.asarray(given, dtype=dtype, order="C")
-    if kind == "numbers" and not np.isfinite(result).all():
+    if not result.size:
+        return result
+    least, most = result.min(), result.max()  # NaN where there is one
+    if not (math.isfinite(least) and math.isfinite(most)):
         raise ValueError(f"{name} must be finite, got {_first(given, ~np.isfinite(result))}")
-    if low is not None and (result < low).any():
+    if low is not None and least < low:
         raise ValueError(f"{name} must be at least {low:g}, got {_first(given, result < low)}")
-    if high is not None and (result > high).any():
+    if high is not None and most > high:
         raise ValueError(f"{name} must be at most {high:g}, got {_first(given, result > high)}")
     return result
 

@@ -162,9 +162,9 @@ def test_several_epsilons_a_schedule_and_a_learner(capsys, tmp_path):
     more = ["--epsilon", "1", "--epsilon", "inf", "--schedule", "10:uniform", "--schedule", "20:pass.json"]
     assert main([*SMALL, *more, "--learner", "flat-exp3"]) == 0
     out = capsys.readouterr().out
-    row = r"^ +(\d+)" + r" +\d+ ± \d+ +\d+" * 3 + r" +-?\d+ ± \d+ *$"
+    row = r"^ +(\d+)" + r" +\d+ ± \d+ +\d+" * 2 + r" +-?\d+ ± \d+ *$"
     assert re.findall(row, out, re.MULTILINE) == [str(10 * i) for i in range(1, 11)]
-    assert "epsilon 1 " in out and "epsilon inf " in out and "Learner flat-exp3, mechanism laplace" in out
+    assert "epsilon 1 " in out and "epsilon inf" not in out and "Learner flat-exp3, mechanism laplace" in out
     document = json.loads((tmp_path / "equinoise-efb/run.json").read_text())
     assert document["parameters"]["epsilon"] == [1.0, "inf"]
     assert document["parameters"]["schedule"] == ["10:uniform", "20:pass.json"]
@@ -173,17 +173,30 @@ def test_several_epsilons_a_schedule_and_a_learner(capsys, tmp_path):
 def test_how_others_play_is_asked_for_in_one_line(capsys, tmp_path):
     (tmp_path / "some.json").write_text('{"0p": [1, 0]}')
     (tmp_path / "text").write_text("0p: 1, 0")
+    (tmp_path / "list.json").write_text("[1, 2]")
     for options, words in (
         (["--opponents", "some.json"], "--opponents must cover infoset '"),
         (["--opponents", "text"], "--opponents must be 'uniform' or a JSON file, got 'text'"),
+        (["--opponents", "list.json"], "--opponents must be 'uniform' or a JSON file, got 'list.json': it"),
         (["--schedule", "many:uniform"], "--schedule must be of TRIALS:OPPONENTS"),
-        (["--learner", "ixomd"], "--epsilon must be math.inf for learner 'ixomd'"),
+        (["--schedule", "5:some.jsn"], "--schedule must be 'uniform' or a JSON file, got 'some.jsn'"),
+        (["--schedule", f"{2**54}:uniform"], "--schedule must be an integer from 1 to 9007199254740992"),
+        (["--schedule", "5:uniform", "--opponents", "some.json"], "place of --opponents 'some.json'"),
+        (["--learner", "ixomd", "--epsilon", "4"], "--epsilon must be inf for learner 'ixomd'"),
         (["--epsilon", "1", "--epsilon", "1"], "--epsilon must be values that differ"),
     ):
         assert main([*SMALL, *options]) == 2
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1) and words in err
     assert not (tmp_path / "equinoise-efb").exists()
+
+
+@pytest.mark.parametrize("options", [["--epsilon", "inf"], ["--learner", "ixomd"]])
+def test_a_learner_without_privacy_stands_in_one_column(capsys, options):
+    assert main([*SMALL, *options]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^  +100" + r" +-?\d+ ± \d+ +\d+" + r" +-?\d+ ± \d+ *$", out, re.MULTILINE)
+    assert "no privacy" in out and "mechanism none" in out
 
 
 PAPER = ("--tuning", "paper", "--mechanism", "laplace")
@@ -222,8 +235,11 @@ WRONG = [
     ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
     ([*SMALL, "--epsilon", "1e-300"], "--epsilon must"),
     ([*SMALL, "--epsilon", "four"], "--epsilon"),
-    ([*SMALL, "--trials", "0"], "--trials must be an integer of at least 1, got 0"),
+    ([*SMALL, "--trials", "0"], "--trials must be an integer from 1 to 9007199254740992, got 0"),
     ([*SMALL, "--trials", "2e5"], "--trials"),
+    ([*SMALL, "--trials", str(2**53 + 1)], "--trials must be an integer from 1 to 9007199254740992"),
+    ([*SMALL, "--replicates", str(10**20)], "--replicates must be one whose results fit"),
+    ([*SMALL, "--epsilon", "4", "--learner", "exp4"], "--learner must be one of"),
     ([*SMALL, "--replicates", "0"], "--replicates must be"),
     ([*SMALL, "--checkpoints", "0"], "--checkpoints must be"),
     ([*SMALL, "--seed", "-1"], "--seed must be"),

@@ -3,6 +3,7 @@
 import importlib
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from equinoise import _checks
 from equinoise._checks import Option, checked
@@ -135,7 +136,7 @@ class Policy(Entry):
     tabulated: bool = False
     live: Live | None = None
 
-    @property
+    @cached_property
     def kernels(self) -> Any:
         """The kernel module."""
         return importlib.import_module(f"equinoise.bandits.policies.{self.module}")

@@ -94,7 +94,7 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
         n = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
         yield folder, ThreadPoolExecutor(n) if n else contextlib.nullcontext()
     except (ValueError, TypeError, OSError, ImportError) as error:
-        words = _ASSIGNED.sub(assigned, " ".join(str(error).split()))
+        words = _ASSIGNED.sub(assigned, " ".join(str(error).replace("math.inf", "inf").split()))
         raise WrongUse(_NAMED.sub(lambda name: options.get(name[0], name[0]), words)) from error
 
 

@@ -1,5 +1,6 @@
 """``equinoise efb``: from a game to a regret curve."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, See
 
 _GAME = 'A built-in game (see `equinoise games`), "openspiel:NAME(...)", or a .efg file.'
 _SENT = ", what a user sends: one symbol, or the paper's noised losses"
-_EPSILON = "Local privacy of each report; may be repeated."
+_EPSILON = "Local privacy of each report; may be repeated. 4 where the learner is private, else inf."
 _OTHERS = "How the others play: uniform, or a JSON file {INFOSET: {ACTION: PROBABILITY}}."
 _SCHEDULE = "How they play for so many trials; may be repeated, and begins again at its end."
 _RECALL = ": refuse games whose learner forgets, or split what it forgets"
@@ -20,7 +21,7 @@ def command(
     context: typer.Context,
     game: Annotated[str, argument(_GAME, "GAME", games.names)],
     player: Annotated[str, option("Who learns: a number or a label.", names=games.players)] = "0",
-    epsilon: Annotated[list[float], option(_EPSILON, metavar="<float>")] = [4.0],  # noqa: B006 - Typer's
+    epsilon: Annotated[list[float], option(_EPSILON, metavar="<float>")] = [],  # noqa: B006 - Typer's
     trials: Annotated[int, option("Trials (users) per replicate.")] = 200_000,
     replicates: Replicates = 8,
     learner: Annotated[str, one_of("dp-efb", "ixomd", "flat-exp3", "uniform")] = "dp-efb",
@@ -43,10 +44,13 @@ def command(
     run.json into --out.
     """
     from equinoise import _files
+    from equinoise.efb import LEARNERS
     from equinoise.experiments.commands import efb
 
     with common.refusing(context, horizon="--trials") as (folder, threads):
-        given = epsilon[0] if len(epsilon) == 1 else tuple(epsilon)
+        row = LEARNERS.get(learner)
+        asked = epsilon or [math.inf if row and not row.private else 4.0]
+        given = asked[0] if len(asked) == 1 else tuple(asked)
         parameters = common.taken(context, efb.Parameters, epsilon=given, schedule=tuple(schedule))
         with common.working(f"loading {game}"):
             tree, environment = efb.prepare(parameters)

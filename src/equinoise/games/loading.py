@@ -121,7 +121,9 @@ def source_of(game: object, recall: str = "check") -> Any:
     source = from_words(game) if isinstance(game, str) else None
     if source is None:
         names = ", ".join(row.form for row in BUILT_IN.values())
-        takes = f"one of {names}, openspiel:NAME(...), a pyspiel.Game, the path of an .efg file or a Source"
+        takes = (
+            f"one of {names}, openspiel:NAME(...) or the path of an .efg file (in Python also a game object)"
+        )
         words = f"game must be {takes}, got {_checks.shown(game)}"
         raise ValueError(words) if isinstance(game, str) else TypeError(words)
     return source

@@ -78,7 +78,7 @@ def test_one_replicate_and_no_privacy_make_json(made):
     alone = compare(*prepare(parameters), parameters)
     document = json.loads(alone.files()["run.json"])
     assert document["parameters"]["epsilon"] == "inf"
-    assert document["regret"][0]["private"]["stderr"] is None
+    assert document["regret"][0]["no privacy"]["stderr"] is None
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,7 @@ def test_one_replicate_and_no_privacy_make_json(made):
         ({"epsilon": 0}, ValueError, "epsilon must"),
         ({"epsilon": "4"}, TypeError, "epsilon must"),
         ({"trials": 0}, ValueError, "trials must"),
+        ({"trials": 2**53 + 1}, ValueError, "trials must be an integer from 1 to 9007199254740992"),
         ({"trials": 1e5}, TypeError, "trials must"),
         ({"replicates": -1}, ValueError, "replicates must"),
         ({"checkpoints": 0}, ValueError, "checkpoints must"),
@@ -113,6 +114,11 @@ def test_wrong_parameters(changes, error, words):
         ({"schedule": ("uniform",)}, ValueError, "schedule must be of TRIALS:OPPONENTS"),
         ({"schedule": ("0:uniform",)}, ValueError, "schedule must"),
         ({"schedule": ("10:",)}, ValueError, "schedule must"),
+        (
+            {"schedule": ("1:uniform",), "trials": 2**53},
+            ValueError,
+            "schedule must have at most 1,000,000 parts",
+        ),
     ],
 )
 def test_wrong_games(changes, error, words):

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from equinoise import _checks, _results, efb, games
 from equinoise._typing import Any, DataFrame
-from equinoise.efb.tuning import RULES, checked_mechanism
+from equinoise.efb.tuning import MAX_HORIZON, RULES, checked_mechanism
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, Picture, Table
+
+_MOST_PARTS = 1_000_000  # of a schedule
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,11 @@ class Parameters:
         if len({f"{epsilon:g}" for epsilon in self.epsilons}) < max(1, len(self.epsilons)):
             raise ValueError(f"epsilon must be values that differ, got {_checks.shown(self.epsilons)}")
         _checks.choice("learner", self.learner, efb.LEARNERS)
-        for name in ("trials", "replicates", "checkpoints"):
+        _checks.integer("trials", self.trials, minimum=1, maximum=MAX_HORIZON)
+        for name in ("replicates", "checkpoints"):
             _checks.integer(name, getattr(self, name), minimum=1)
+        if self.schedule and self.opponents != "uniform":
+            raise ValueError(f"schedule must be in place of opponents={self.opponents!r}, not beside it")
         _checks.integer("seed", self.seed, minimum=0)
         checked_mechanism(self.mechanism, _checks.choice("tuning", self.tuning, RULES))
 
@@ -56,22 +61,38 @@ class Parameters:
         """One epsilon or more."""
         return self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,)
 
+    @property
+    def names(self) -> dict[str, float]:
+        """What the runs of the learner are called, with their epsilons."""
+        private = [epsilon for epsilon in self.epsilons if math.isfinite(epsilon)]
+        alone = len(private) == 1
+        return {"private" if alone else f"epsilon {e:g}": e for e in private} | {"no privacy": math.inf}
+
 
 def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment | games.Schedule]:
     """Load the game and begin to play, so that what is wrong with the parameters shows before any work."""
     options: dict[str, Any] = {"recall": parameters.recall}
     options |= {} if parameters.max_histories is None else {"max_histories": parameters.max_histories}
-    entries = [_entry(text) for text in parameters.schedule or (f"1:{parameters.opponents}",)]
+    entries = [_entry(text) for text in parameters.schedule] or [
+        (1, _others("opponents", parameters.opponents))
+    ]
     loaded = [games.load(parameters.game, parameters.player, who, **options) for _, who in entries]
     tree, environment = loaded[0]
     for epsilon in parameters.epsilons:
         efb.simulate(tree, environment, horizon=1, epsilon=epsilon, **_how(parameters))
+    kept = 2 * min(parameters.checkpoints, parameters.trials) + tree.n_actions
+    _results.check_memory(parameters.replicates, kept)
     if not parameters.schedule:
         return tree, environment
     once = games.Schedule(
         tuple((each, trials) for (_, each), (trials, _) in zip(loaded, entries, strict=True))
     )
-    return tree, games.Schedule(once.entries * -(-parameters.trials // once.total))
+    rounds = -(-parameters.trials // once.total)
+    if rounds * len(entries) > _MOST_PARTS:
+        raise ValueError(
+            f"schedule must have at most {_MOST_PARTS:,} parts in all trials, has {rounds * len(entries):,}"
+        )
+    return tree, games.Schedule(once.entries * rounds)
 
 
 def _how(parameters: Parameters) -> dict[str, Any]:
@@ -82,22 +103,30 @@ def _how(parameters: Parameters) -> dict[str, Any]:
 def _entry(text: str) -> tuple[int, Any]:
     """Return trials and opponents of ``TRIALS:OPPONENTS``."""
     trials, _, opponents = text.partition(":")
-    if not trials.isdecimal() or not int(trials) or not opponents:
+    if not trials.isdecimal() or not opponents:
         raise ValueError(f"schedule must be of TRIALS:OPPONENTS, such as 1000:uniform, got {text!r}")
+    return _checks.integer("schedule", int(trials), 1, MAX_HORIZON), _others("schedule", opponents)
+
+
+def _others(name: str, opponents: str) -> Any:
+    """Return 'uniform', or the policy that a JSON file holds."""
     if opponents == "uniform":
-        return int(trials), opponents
+        return opponents
     try:
-        return int(trials), json.loads(Path(opponents).read_text(encoding="utf-8"))
+        found = json.loads(Path(opponents).read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("it must hold {INFOSET: {ACTION: PROBABILITY}}")
     except (OSError, ValueError) as error:
-        raise ValueError(f"opponents must be 'uniform' or a JSON file, got {opponents!r}: {error}") from None
+        raise ValueError(f"{name} must be 'uniform' or a JSON file, got {opponents!r}: {error}") from None
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Runs that faced the same random draws, by name, and the seconds that they took together.
 
-    First the learner at each epsilon ("private" where it is one), then "no privacy", the same without noise,
-    and "uniform", uniform play.
+    First the learner at each finite epsilon ("private" where it is one), then "no privacy", the same without
+    noise, and "uniform", uniform play.
     """
 
     parameters: Parameters
@@ -129,22 +158,23 @@ class Comparison:
     @cached_property
     def exhibit(self) -> Exhibit:
         """What is shown: regret at all checkpoints, as a table and as curves."""
-        parameters, tree, private = self.parameters, self.tree, next(iter(self.runs.values()))
+        parameters, tree, first = self.parameters, self.tree, next(iter(self.runs.values()))
+        noise = first.summary()["mechanism"][0]
         title = f"{parameters.game}, player {parameters.player}"
         means = [f"{run.regret[:, -1].mean():,.0f}" for run in self.runs.values()]
         text = (
             f"{title}: {tree.n_infosets:,} infosets, {tree.n_actions:,} actions, ln S = "
             f"{tree.log_n_strategies:.1f}; {parameters.replicates} replicates, seed {parameters.seed}",
-            f"Learner {private.learner}, mechanism {private.tuning.mechanism}, tuning {private.tuning.rule}: "
-            f"a user sends at most {private.bytes_a_report:,} bytes.",
+            f"Learner {first.learner}, mechanism {noise}, tuning {first.tuning.rule}: a user sends at most "
+            f"{first.bytes_a_report:,} bytes.",
             f"For {parameters.trials:,} trials no bound is proven below the trivial regret of 1 per trial.",
         )
-        found = ", ".join(
-            f"{each} at epsilon {e:g}" for e, each in zip(parameters.epsilons, means, strict=False)
-        )
+        words = [
+            "without privacy" if math.isinf(e) else f"at epsilon {e:g}" for e in parameters.names.values()
+        ]
+        found = ", ".join(f"{each} {how}" for each, how in zip(means, words, strict=False))
         headline = (
-            f"After {parameters.trials:,} trials the regret is {found}, {means[-2]} without privacy and "
-            f"{means[-1]} for uniform play."
+            f"After {parameters.trials:,} trials the regret is {found} and {means[-1]} for uniform play."
         )
         series = [(run.label, run) for run in self.runs.values()]
         drawn = common.titled(lambda ax: figures.regret_curve(ax, series), title)
@@ -154,14 +184,15 @@ class Comparison:
             title=title,
             question="How much regret does a learner have whose reports are private?",
             headline=headline,
-            text=text if private.regret_bound >= parameters.trials else text[:2],
+            text=text if first.regret_bound >= parameters.trials else text[:2],
             tables={"regret": Table("Regret by learner and trials, and its proven bound", self.to_frame())},
             figures={"regret": Picture("Regret over trials", headline, drawn)},
         )
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the game, and the table."""
-        game, private = common.sizes(self.tree, self.environment), list(self.runs.values())[:-2]
+        game, runs = common.sizes(self.tree, self.environment), list(self.runs.values())
+        private = runs[: max(1, len(runs) - 2)]
         parts: dict[str, Any] = {"regret_bound": [run.regret_bound for run in private]}
         parts["learning_rate"] = [run.tuning.learning_rate for run in private]
         parts["symbols"] = [run.tuning.symbols for run in private]
@@ -187,12 +218,8 @@ def compare(
     The game is as :func:`prepare` returns it; `progress` shows a bar for each run.
     """
     begun = time.perf_counter()
-    alone = len(parameters.epsilons) == 1
-    runs: dict[str, dict[str, Any]] = {
-        "private" if alone else f"epsilon {epsilon:g}": {"epsilon": epsilon}
-        for epsilon in parameters.epsilons
-    }
-    runs |= {"no privacy": {"epsilon": math.inf}, "uniform": {"epsilon": math.inf, "learner": "uniform"}}
+    runs: dict[str, dict[str, Any]] = {name: {"epsilon": e} for name, e in parameters.names.items()}
+    runs["uniform"] = {"epsilon": math.inf, "learner": "uniform"}
     bars = {"private": f"epsilon {parameters.epsilons[0]:g}", "uniform": "uniform play"}
     same: dict[str, Any] = {"horizon": parameters.trials, "n_replicates": parameters.replicates}
     same |= {"n_checkpoints": parameters.checkpoints, "executor": executor, **_how(parameters)}
