@@ -142,7 +142,7 @@ class Report:
             "The experiments of three papers on differential privacy, done again. Each part begins with "
             "its answer; tables show every published figure next to ours, with their ratio and why they "
             "differ. Tables and figures are also files, in the folders tables and figures next to this page. "
-            f"{self.settings.scale.capitalize()} scale: {sizes}.",
+            f"{self.settings.scale.capitalize()} scale: {sizes}."
         ]
         if not self.complete:
             n, left = len(self.steps), ", ".join(step.title for step in self.left)

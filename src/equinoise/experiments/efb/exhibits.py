@@ -114,10 +114,7 @@ def study(
                 comparison(_claims(study, runs)),
             ),
         },
-        figures={
-            "curve": _curve_picture(game, study, runs),
-            "epsilons": _epsilon_picture(game, study, runs),
-        },
+        figures={"curve": _curve_picture(game, study, runs), "epsilons": _epsilon_picture(game, study, runs)},
     )
 
 

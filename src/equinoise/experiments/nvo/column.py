@@ -44,12 +44,7 @@ DATASETS = {  # what they are, and where the paper prints its figures
     "income_899": "incomes of 899 people, table 4",
     "income_10000": "incomes of 10,000 people, table 5",
 }
-_MEASURES = {
-    "kl": "KL",
-    "sd_l1": "L1 loss of SD",
-    "jaccard": "Jaccard index",
-    "cosine": "cosine similarity",
-}
+_MEASURES = {"kl": "KL", "sd_l1": "L1 loss of SD", "jaccard": "Jaccard index", "cosine": "cosine similarity"}
 _LARGER_IS_BETTER = ("jaccard", "cosine")
 _DECIMALS = 4  # that the paper prints
 _SHOWN = 1.0  # the epsilon of the drawn distributions

@@ -218,8 +218,7 @@ def pair(
         ),
         tables={
             "errors": Table(
-                "Root mean square error over the data, in units of the second column's range",
-                made.to_frame(),
+                "Root mean square error over the data, in units of the second column's range", made.to_frame()
             ),
             "published": Table(
                 "Published errors (heights and weights, table 2) and ours", comparison(_claims(made))
