@@ -54,8 +54,7 @@ class Blocks:
             if self.folder.is_dir() and not all(_is_left_over(path) for path in self.folder.iterdir()):
                 why = f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
                 raise ValueError(why) from None
-            self.folder.mkdir(parents=True, exist_ok=True)
-            _files.write_json(marker, {"kind": _KIND, "run": mark})
+            _files.write_all(self.folder, {"run.json": _files.json_bytes({"kind": _KIND, "run": mark})})
             return
         except (OSError, ValueError):
             known = None

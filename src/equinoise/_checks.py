@@ -32,17 +32,12 @@ def integer(name: str, value: object, minimum: int | None = None, maximum: int |
         result = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
-    if (minimum is not None and result < minimum) or (maximum is not None and result > maximum):
-        raise ValueError(f"{name} must be {_integer_range(minimum, maximum)}, got {shown(value)}")
+    low, high = -math.inf if minimum is None else minimum, math.inf if maximum is None else maximum
+    if not low <= result <= high:
+        ends = f"of at least {low}" if maximum is None else f"of at most {high}"
+        ends = ends if minimum is None or maximum is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {ends}, got {shown(value)}")
     return result
-
-
-def _integer_range(minimum: int | None, maximum: int | None) -> str:
-    if maximum is None:
-        return f"an integer of at least {minimum}"
-    if minimum is None:
-        return f"an integer of at most {maximum}"
-    return f"an integer from {minimum} to {maximum}"
 
 
 def number(

@@ -1,21 +1,19 @@
 """Files that are there whole or not at all, arrays in files, and folders that are tried before the work."""
 
-from __future__ import annotations
-
 import contextlib
+import glob
 import json
 import os
+import re
 import tempfile
 import uuid
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from equinoise._typing import Any, Array, Iterator, Mapping
 
-if TYPE_CHECKING:  # NumPy is imported where it is used: the command must start without it
-    pass
-
 _META = "meta_json"
+_HEX = re.compile(r"[0-9a-f]{12}\.tmp")
 
 
 @contextlib.contextmanager
@@ -23,12 +21,19 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     """Open a file for writing bytes that takes the place of `path` when the block ends without an error.
 
     Until then, and after an error, whatever was at `path` is as it was. A link is followed, not replaced.
-    `mode` sets permissions, such as 0o600, before there is anything to read.
+    What a kill left of earlier writes is removed. `mode` sets permissions, such as 0o600, before there is
+    anything to read.
     """
     target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name[:200]}.{uuid.uuid4().hex[:12]}.tmp")
+    start = f".{target.name[:200]}."
+    for left in target.parent.glob(glob.escape(start) + "*.tmp"):  # of a writer that was killed
+        with contextlib.suppress(OSError), left.open("rb+") as found:
+            if _HEX.fullmatch(left.name.removeprefix(start)) and _claimed(found):
+                left.unlink()
+    file = _new(target, start)
+    beside = Path(file.name)
     try:
-        with beside.open("xb") as file:
+        with file:
             if mode is not None:
                 with contextlib.suppress(OSError):  # a file system without owners
                     beside.chmod(mode)
@@ -42,10 +47,21 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
         raise
 
 
-def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Write a value as JSON, atomically; the folder must be there."""
-    with replacing(path) as file:
-        file.write(json_bytes(value))
+def _new(target: Path, start: str) -> IO[bytes]:
+    """Open a file of one's own beside a target: claimed before another writer took it for a left one."""
+    file = target.with_name(f"{start}{uuid.uuid4().hex[:12]}.tmp").open("xb")
+    _claimed(file)
+    return file if Path(file.name).exists() else _new(target, start)
+
+
+def _claimed(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed; whether nobody else had. Windows keeps open files by itself."""
+    with contextlib.suppress(ImportError, OSError):  # OSError: another writer, or no locks there
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return os.name == "nt"
 
 
 def json_bytes(value: Any) -> bytes:

@@ -73,20 +73,16 @@ def summarise(values: ArrayLike) -> Estimate:
     return Estimate(mean, stderr, mean - Z95 * stderr, mean + Z95 * stderr)
 
 
-def long_frame(
-    index: Mapping[str, Array], values: Mapping[str, Array], *, replicate: bool = True
-) -> DataFrame:
+def long_frame(index: Mapping[str, Array], values: Mapping[str, Array]) -> DataFrame:
     """Return one row for each replicate and entry of the index, a replicate's rows together.
 
     `index` has columns [C] that are the same for every replicate, such as the trial of a checkpoint, `values`
-    columns of results [R, C]; a first column ``replicate`` counts from 0 where it is wanted.
+    columns of results [R, C]; a first column ``replicate`` counts from 0.
     """
     import pandas as pd
 
     n_replicates, length = next(iter(values.values())).shape
-    columns: dict[str, Array] = {}
-    if replicate:
-        columns["replicate"] = np.repeat(np.arange(n_replicates), length)
+    columns: dict[str, Array] = {"replicate": np.repeat(np.arange(n_replicates), length)}
     columns |= {name: np.tile(column, n_replicates) for name, column in index.items()}
     columns |= {name: column.reshape(-1) for name, column in values.items()}
     return pd.DataFrame(columns)

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -37,14 +38,12 @@ class _Cancelled(BaseException):
     """Raised by :func:`tick` in a task whose run was given up; no task should catch it."""
 
 
+@dataclass(slots=True)
 class _Watch:
     """What one block of this process tells its run (work done), and hears from it (stop)."""
 
-    __slots__ = ("done", "stop")
-
-    def __init__(self, stop: threading.Event) -> None:
-        self.done = 0.0
-        self.stop = stop
+    stop: threading.Event
+    done: float = 0.0
 
     def tick(self, work: float) -> None:
         self.done += work
@@ -200,10 +199,12 @@ def _run_blocks(
             future.add_done_callback(ended.put)
         while running:
             tick()  # a run inside a task of another run ends with that one
-            ended_one = _next(ended)
-            if ended_one is not None:
-                start, stop, _ = running.pop(ended_one)
-                keep(start, stop, ended_one.result())
+            done = None
+            with contextlib.suppress(queue.Empty):  # wait for a block to end, but not for long
+                done = ended.get(timeout=_POLL)
+            if done is not None:
+                start, stop, _ = running.pop(done)
+                keep(start, stop, done.result())
                 finished += stop - start
             if time.monotonic() >= due:
                 show(finished, sum(watch.done for *_, watch in running.values()))
@@ -214,14 +215,6 @@ def _run_blocks(
         busy = [future for future in running if not future.cancel()]
         if here:
             wait(busy)
-
-
-def _next(ended: queue.SimpleQueue[Future[Any]]) -> Future[Any] | None:
-    """Wait for a block to end, but not for long."""
-    try:
-        return ended.get(timeout=_POLL)
-    except queue.Empty:
-        return None
 
 
 def _watched(task: Callable[[int, int], Any], start: int, stop: int, watch: _Watch) -> Any:

@@ -48,8 +48,8 @@ def command(
     from equinoise.experiments.commands import efb
 
     with common.refusing(context, horizon="--trials") as (folder, threads):
-        row = LEARNERS.get(learner)
-        asked = epsilon or [math.inf if row and not row.private else 4.0]
+        public = learner in LEARNERS and not LEARNERS[learner].private
+        asked = epsilon or [math.inf if public else 4.0]
         given = asked[0] if len(asked) == 1 else tuple(asked)
         parameters = common.taken(context, efb.Parameters, epsilon=given, schedule=tuple(schedule))
         with common.working(f"loading {game}"):

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from equinoise import _checks
+from equinoise._live import Live, locked
 from equinoise._typing import Any, Callable, Floats, Mapping, Words
 from equinoise.mechanisms.laplace import secure_laplace
 
@@ -33,7 +34,7 @@ def part_of(epsilon: float, parts: int) -> float:
     return part
 
 
-class Counter(abc.ABC):
+class Counter(Live, abc.ABC):
     """A stream's running sum through noised nodes; the public counters say which nodes.
 
     Items are rounded to a grid that is fine enough not to matter and coarse enough for a float64 to hold
@@ -44,6 +45,7 @@ class Counter(abc.ABC):
     where they differ from the binary counter's the nodes' parents, the draws in a sum and the kernel.
     """
 
+    kept_by = "state and from_state"
     _options: tuple[str, ...]
     epsilon: float
     sensitivity: float
@@ -94,6 +96,7 @@ class Counter(abc.ABC):
         return self._key is None
 
     @property
+    @locked
     def noise_sd(self) -> float:
         """Standard deviation of the noise in the present sum (in each entry): sqrt(sum of 2 scale^2)."""
         return math.sqrt(sum(2.0 * count * scale**2 for count, scale in self._draws(self._n)))
@@ -142,9 +145,11 @@ class Counter(abc.ABC):
         if self._n >= self._capacity:
             raise ValueError(f"horizon of {self._capacity} items is over; a new counter may have more")
 
+    @locked
     def _latest(self) -> Floats:
         return self._totals[slot_of(self._n) :: self._slots].copy()
 
+    @locked
     def state(self) -> dict[str, Any]:
         """Return all there is to go on from, in the types of JSON.
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._checks import Option, Row
+from equinoise._live import locked
 from equinoise._typing import ArrayLike, Floats, Mapping
 from equinoise.mechanisms.counter_base import Counter, Kernel
 
@@ -26,6 +27,7 @@ class _ScalarCounter(Counter):
         self.sensitivity = _checks.number("sensitivity", sensitivity, _SMALL, _LARGE)
         self.low = _checks.number("low", low, -_LARGE, _LARGE)
 
+    @locked
     def add(self, x: float) -> float:
         """Add an item in [low, low + sensitivity] and return the private sum of all items so far.
 
@@ -41,10 +43,12 @@ class _ScalarCounter(Counter):
         return float(self._add([round(above / self._grid)])[0]) + self.low * self._n
 
     @property
+    @locked
     def value(self) -> float:
         """The private sum that the last item brought, 0 before the first."""
         return float(self._latest()[0]) + self.low * self._n
 
+    @locked
     def width(self, delta: float) -> float:
         """Return what the noise in the present sum exceeds with probability `delta` at most, either way.
 
@@ -238,6 +242,7 @@ class VectorCounter(Counter):
     def _parts(self, n: int) -> int:
         return self.horizon.bit_length()
 
+    @locked
     def add(self, x: ArrayLike) -> Floats:
         """Add an item, float64[d] of L1 norm at most `sensitivity`; return the private sum float64[d].
 
@@ -251,10 +256,12 @@ class VectorCounter(Counter):
         return self._add([int(entry) for entry in np.trunc(item / self._grid)])
 
     @property
+    @locked
     def value(self) -> Floats:
         """The private sum that the last item brought, float64[d]; zeros before the first."""
         return self._latest()
 
+    @locked
     def width(self, delta: float) -> float:
         """Return what the noise in any entry of the present sum exceeds with probability `delta` at most.
 

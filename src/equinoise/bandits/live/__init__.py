@@ -3,7 +3,7 @@
 Every class plays a policy of :func:`equinoise.bandits.simulate` with its kernels. Fed with the rewards of
 replicate 0, each right after its selection, and with the same seed (and ``noise="float"``), it chooses what
 the simulation chooses. What it can do besides: rewards in their own units, late and in any order, and arms
-by name that come and go. One thread at a time: callers that share a bandit hold a lock.
+by name that come and go. Threads may share a bandit: it lets in one at a time.
 
 * :class:`UCB` and :class:`UCB1` (which explores more): where no privacy is needed.
 * :class:`PrivateUCB`: honest means; it explores almost evenly, so that they are the least biased.
@@ -17,6 +17,7 @@ are there to compare with.
 import math
 
 from equinoise._checks import checked
+from equinoise._live import locked
 from equinoise._random import stream_key
 from equinoise._typing import Any, DataFrame, Floats, Sequence
 from equinoise.bandits.entry import check_bounds
@@ -118,6 +119,7 @@ class PrivateBandit(Bandit):
         return str(self._setting.noise)
 
     @property
+    @locked
     def private_means(self) -> Floats:
         """The noised means that the policy decides on, float64[K], in the units of the rewards.
 
@@ -141,6 +143,7 @@ class PrivateBandit(Bandit):
         """
         return self._setting.span * math.tanh(self.epsilon / 2.0)
 
+    @locked
     def to_frame(self) -> DataFrame:
         """Return one row for each arm: as other bandits do, with private_mean and bias_bound."""
         return super().to_frame().assign(private_mean=self.private_means, bias_bound=self.bias_bound)

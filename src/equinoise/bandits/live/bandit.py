@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 
 from equinoise import _checks
+from equinoise._live import Live, locked
 from equinoise._typing import DataFrame, Floats, Ints, Words
 from equinoise.bandits.live import state
 from equinoise.bandits.live.player import Player, Setting, arm_names, check_name
@@ -16,7 +17,7 @@ Arm = int | str
 _MOST_AT_ONCE = 2**20
 
 
-class Bandit:
+class Bandit(Live):
     """A bandit that is asked for an arm and told its reward; the parent of all live bandits.
 
     Methods raise TypeError or ValueError where an argument is of the wrong kind or out of range, and nothing
@@ -69,16 +70,19 @@ class Bandit:
         return len(self._choices)
 
     @property
+    @locked
     def choices(self) -> Ints:
         """The arm of every round, int64[rounds], as a place in :attr:`arms`."""
         return np.array(self._choices, dtype=np.int64)
 
     @property
+    @locked
     def pulls(self) -> Ints:
         """Rewards told so far, int64[K]."""
         return self._tallies.pulls.copy()
 
     @property
+    @locked
     def means(self) -> Floats:
         """Mean of each arm's rewards, float64[K], in the units of the rewards; NaN before the first.
 
@@ -87,10 +91,12 @@ class Bandit:
         return self._setting.outside(self._tallies.mean)  # type: ignore[no-any-return]
 
     @property
+    @locked
     def open_tickets(self) -> tuple[Ticket, ...]:
         """The selections whose reward has not been told, oldest first."""
         return tuple(self.ticket(number) for number, _ in self._tickets)
 
+    @locked
     def to_frame(self) -> DataFrame:
         """Return one row for each arm: arm, pulls, pending, mean, stderr, dropped.
 
@@ -153,6 +159,7 @@ class Bandit:
         self._choices.append(arm)
         return Ticket(t, self._label(arm), self._tickets.owner)
 
+    @locked
     def ticket(self, number: int) -> Ticket:
         """Return the open ticket of a number."""
         given = _checks.integer("ticket", number)
@@ -266,14 +273,18 @@ class Bandit:
                 " a new bandit may have more"
             )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    @locked
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write everything to a file, atomically: killed at any moment, it leaves the old file whole.
 
         The file (NumPy's npz, never a pickle) holds the true sums of rewards, and is as secret as the rewards
         are: only its owner may read it. A private bandit in earnest is saved after every reward: one that was
         stopped otherwise has forgotten what it noised since, and noises it again.
+
+        A file in which another object saved this bandit since, such as one in another process that was loaded
+        from it too, is refused with a ValueError, unless `overwrite` is True.
         """
-        state.save(self, path)
+        state.save(self, path, overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import secrets
 import signal
 import threading
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._files import loaded, save_arrays
-from equinoise._typing import Any, Array, Callable, Floats, Iterator, Mapping
+from equinoise._files import loaded
+from equinoise._live import Method, locked
+from equinoise._typing import Any, Array, Floats, Iterator, Mapping
 from equinoise.bandits.live.player import Player, Setting
 
 if TYPE_CHECKING:
     from equinoise.bandits.live.bandit import Bandit
 
-P = ParamSpec("P")
-T = TypeVar("T")
 Arrays = dict[str, Array]
 
 
-def whole(method: Callable[P, T]) -> Callable[P, T]:
-    """Let a method finish before Ctrl-C is heard, so that it leaves no object half changed."""
-
-    @functools.wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _later():
-            return method(*args, **kwargs)
-
-    return call
+def whole(method: Method) -> Method:
+    """Let one thread at a time in, and let it finish before Ctrl-C is heard: nothing is half changed."""
+    return locked(_later()(method))
 
 
 @contextlib.contextmanager
@@ -183,7 +175,7 @@ _KIND = "equinoise bandit, version 1"
 Live = TypeVar("Live", bound="Bandit")
 
 
-def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
+def save(bandit: Bandit, path: str | os.PathLike[str], overwrite: object) -> None:
     """Write a bandit to a file that only its owner may read, if it could be read back."""
     state, secure = bandit._player.saved()
     arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **state}
@@ -201,7 +193,7 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
         raise RuntimeError(
             f"a change of this bandit broke off, so it cannot be saved; the file is as it was: {error}"
         ) from error
-    save_arrays(path, _KIND, arrays, meta, mode=0o600)
+    bandit._save(path, overwrite, _KIND, meta, arrays=arrays, mode=0o600)
 
 
 def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
@@ -209,7 +201,7 @@ def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
     with loaded(path, _KIND, cls.__name__) as (arrays, meta):
         if meta["class"] != cls.__name__:
             raise ValueError(f"it holds a {meta['class']}")
-        return _restored(cls, arrays, meta)
+        return _restored(cls, arrays, meta)._came_from(meta)
 
 
 def _restored(cls: type[Live], arrays: Arrays, meta: dict[str, Any]) -> Live:

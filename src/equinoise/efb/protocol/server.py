@@ -11,7 +11,8 @@ import os
 import numpy as np
 
 from equinoise import _checks
-from equinoise._files import loaded, save_arrays
+from equinoise._files import loaded
+from equinoise._live import Live, locked
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, Floats, Words
 from equinoise.efb.baselines import first_policy
@@ -24,7 +25,7 @@ _KIND = "equinoise server, version 1"
 _RARE = 40.0  # scales of noise, which an honest value passes once in e^40 times
 
 
-class Server:
+class Server(Live):
     """The learner: draws a reduced strategy for each user and learns from the private report.
 
     Parameters
@@ -44,7 +45,7 @@ class Server:
 
     Notes
     -----
-    One thread at a time: callers that share a server hold a lock from the draw to the update.
+    Threads may share a server, which lets in one at a time; a trial has one report, and more are refused.
 
     A server need not be trusted: a report is private before it is sent, whatever the server does with
     it. The policy, the strategies and anything else made of reports stay as private as these.
@@ -116,6 +117,7 @@ class Server:
         return self._trial
 
     @property
+    @locked
     def policy(self) -> Floats:
         """The present behaviour policy, float64[A]."""
         out = np.empty(self.tree.n_actions)
@@ -126,6 +128,7 @@ class Server:
         """Return the present policy with its tree, ready to travel."""
         return Policy(self.tree, self.policy)
 
+    @locked
     def draw(self) -> Strategy:
         """Return this trial's strategy, the same until the trial is over; ValueError after the horizon."""
         n = self._draw()
@@ -146,6 +149,7 @@ class Server:
         if self._trial >= self.tuning.horizon:
             raise ValueError(f"horizon of {self.tuning.horizon} trials is over; a new server may have more")
 
+    @locked
     def update(self, report: Report) -> None:
         """Learn from this trial's report and go on to the next trial.
 
@@ -183,19 +187,23 @@ class Server:
             raise ValueError(f"report must lie within the noise of epsilon, got {_checks.shown(values)}")
         return values
 
+    @locked
     def skip(self) -> None:
         """Go on to the next trial without learning: this one's user never answered."""
         self._check_horizon()
         self._trial, self._drawn = self._trial + 1, 0
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    @locked
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the whole state to a file, atomically; a loaded server goes on to the same bits.
 
-        A strategy that was drawn and not answered yet is drawn again, the same one, after the load.
+        A strategy that was drawn and not answered yet is drawn again, the same one, after the load. A file in
+        which another object saved this server since is refused with a ValueError, unless `overwrite` is True.
         """
         arrays, meta = packed(self.tree, self.tuning)
         arrays |= {"weight": self._weights.weight[: self.tree.n_actions], "key": self._key}
-        save_arrays(path, _KIND, arrays, {"trial": self._trial, **meta})
+        meta |= {"trial": self._trial}
+        self._save(path, overwrite, _KIND, meta, arrays=arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Server:
@@ -210,4 +218,4 @@ class Server:
             key = _checks.array("key", arrays["key"], np.uint64, (2,))
             server = cls.__new__(cls)
             server._start(tree, tuning, weight, key, trial)
-        return server
+        return server._came_from(meta)

@@ -1,0 +1,68 @@
+"""What objects share that are asked and told for days: one thread at a time, no copies, one file."""
+
+import contextlib
+import functools
+import os
+import secrets
+import threading
+from typing import Self, TypeVar
+
+from equinoise import _checks, _files
+from equinoise._typing import Any, Callable, Mapping
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Live:
+    """The parent of live objects: each holds a lock, and is the only one that goes on from where it is."""
+
+    kept_by = "save and load"  # not by copies, each of which would noise the same sums
+    _lock: Any
+    _line: int  # shared by all that were loaded from files of one object
+    _writer: int  # names this object in the files that it writes
+    _read: Any = None  # [writer, generation] of the file that it was loaded from
+    _generation = 0
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Return an object with its lock, however it is filled."""
+        made = super().__new__(cls)
+        made._lock = threading.RLock()
+        made._line = made._writer = secrets.randbits(62)
+        return made
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """Refuse to be copied or pickled."""
+        raise TypeError(f"a {type(self).__name__} can't be copied or pickled: use {self.kept_by}")
+
+    def _save(self, path: Any, overwrite: object, kind: str, meta: Mapping[str, Any], **how: Any) -> None:
+        """Write a file; ValueError in place of one of its line that this object neither wrote nor read."""
+        there: dict[str, Any] = {}
+        with contextlib.suppress(OSError, ValueError), _files.loaded(path, kind) as (_, found):
+            there = found
+        last = there.get("saved", [0, 0])
+        known = there.get("line") != self._line or last == self._read or last[0] == self._writer
+        if not _checks.flag("overwrite", overwrite) and not known:
+            raise ValueError(
+                f"path {os.fspath(path)!r} holds a save (generation {last[1]}) from which this object does "
+                "not go on: load it and go on from there, or give overwrite=True"
+            )
+        saved = [self._writer, self._generation + 1]
+        _files.save_arrays(path, kind, meta={**meta, "line": self._line, "saved": saved}, **how)
+        self._generation += 1
+
+    def _came_from(self, meta: Mapping[str, Any]) -> Self:
+        """Note which file this object was loaded from, and return the object."""
+        if "saved" in meta:
+            self._line, self._read, self._generation = meta["line"], meta["saved"], meta["saved"][1]
+        return self
+
+
+def locked(method: Method) -> Method:
+    """Let one thread at a time into an object."""
+
+    @functools.wraps(method)
+    def call(self: Live, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return call  # type: ignore[return-value]

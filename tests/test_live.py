@@ -1,0 +1,204 @@
+"""Live objects: threads that share one, copies that are refused, and files that two objects go on from."""
+
+import copy
+import os
+import pickle
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from equinoise import _files
+from equinoise.bandits import DPKLUCB, UCB, PrivateUCB
+from equinoise.efb import Server, User, play
+from equinoise.games import load
+from equinoise.mechanisms import BinaryCounter, HybridCounter, VectorCounter
+
+TREE, ENVIRONMENT = load("bandit(3)")
+MAKE = {
+    "ucb": lambda: UCB(["a", "b"]),
+    "private-ucb": lambda: PrivateUCB(2, 1.0, noise="float", seed=1),
+    "dp-klucb": lambda: DPKLUCB(2, 1.0, noise="float", seed=1),
+    "server": lambda: Server(TREE, horizon=10**6, epsilon=1.0, seed=1),
+    "binary": lambda: BinaryCounter(1.0, 10**6, seed=1),
+    "hybrid": lambda: HybridCounter(1.0, seed=1),
+    "vector": lambda: VectorCounter(1.0, 10**6, 2, seed=1),
+}
+SAVED = ("ucb", "private-ucb", "dp-klucb", "server")
+
+
+@pytest.fixture
+def switching():
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(work, n_threads):
+    with ThreadPoolExecutor(n_threads) as pool:
+        return [future.result() for future in [pool.submit(work, i) for i in range(n_threads)]]
+
+
+@pytest.mark.parametrize("name", ["binary", "hybrid", "vector"])
+def test_threads_that_share_a_counter_lose_nothing(switching, name):
+    counter, alone = MAKE[name](), MAKE[name]()
+    item = [0.25, 0.5] if name == "vector" else 1.0
+    sums = in_threads(lambda _: [counter.add(item) for _ in range(400)], 8)
+    expected = [alone.add(item) for _ in range(3200)]
+    assert counter.n == 3200 and counter.state() == alone.state()
+    np.testing.assert_array_equal(
+        np.sort(np.array(sums).reshape(3200, -1), axis=0),
+        np.sort(np.array(expected).reshape(3200, -1), axis=0),
+    )
+
+
+@pytest.mark.parametrize("name", ["ucb", "private-ucb", "dp-klucb"])
+def test_threads_that_share_a_bandit_leave_exact_tallies(switching, name):
+    """16 threads, tickets whose rewards come late: every round and every reward is counted once."""
+    bandit, n, labels = MAKE[name](), 2000 if name == "ucb" else 200, {}
+
+    def work(i):
+        told, waiting = {label: [] for label in bandit.arms}, []
+        for t in range(n):
+            waiting.append(bandit.request())
+            if t % 3:
+                ticket = waiting.pop(0)
+                told[ticket.arm].append((i + t) % 4 / 4)
+                bandit.update(ticket, told[ticket.arm][-1])
+        return told, waiting
+
+    parts = in_threads(work, 16)
+    tickets = [ticket for _, waiting in parts for ticket in waiting]
+    assert sorted(ticket.number for ticket in tickets) == [ticket.number for ticket in bandit.open_tickets]
+    assert bandit.rounds == len(bandit.choices) == 16 * n == len(tickets) + bandit.pulls.sum()
+    for label, pulls, mean in zip(bandit.arms, bandit.pulls, bandit.means, strict=True):
+        labels[label] = [reward for told, _ in parts for reward in told[label]]
+        assert pulls == len(labels[label]) and mean == pytest.approx(np.mean(labels[label]), rel=1e-12)
+
+
+def test_threads_that_share_a_server_have_one_report_a_trial(switching):
+    server, user, n = MAKE["server"](), User(TREE, 1.0, noise="float", seed=1), 300
+
+    def work(_):
+        taken = 0
+        while server.trial < n:
+            strategy = server.draw()
+            report = user.report(strategy, *play(ENVIRONMENT, strategy, seed=1))
+            try:
+                server.update(report)
+                taken += 1
+            except ValueError as error:
+                assert "report must be for trial" in str(error)
+        return taken
+
+    alone = MAKE["server"]()
+    taken = sum(in_threads(work, 8))
+    for _ in range(taken):
+        strategy = alone.draw()
+        alone.update(user.report(strategy, *play(ENVIRONMENT, strategy, seed=1)))
+    assert server.trial == alone.trial == taken >= n
+    np.testing.assert_array_equal(server.policy, alone.policy)
+
+
+@pytest.mark.parametrize("name", MAKE)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_live_object_is_not_copied(name, copied):
+    words = "state and from_state" if name in ("binary", "hybrid", "vector") else "save and load"
+    with pytest.raises(TypeError, match=f"can't be copied or pickled: use {words}"):
+        copied(MAKE[name]())
+
+
+def names(folder):
+    return [path.name for path in folder.iterdir()]
+
+
+def step(thing):
+    if isinstance(thing, Server):
+        thing.skip()
+    else:
+        thing.update(thing.select(), 0.5)
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_of_two_objects_on_one_file_the_second_save_is_refused(name, tmp_path):
+    path, other = tmp_path / "file", tmp_path / "copy"
+    first = MAKE[name]()
+    first.save(path)
+    first.save(other)
+    first.save(path)  # its own file, and a copy, as often as it likes
+    second = type(first).load(path)
+    step(first)
+    first.save(path)
+    before = path.read_bytes()
+    step(second)
+    for there, generation in ((path, 4), (other, 2)):
+        words = f"path {str(there)!r} holds a save (generation {generation}) from which this object does not"
+        with pytest.raises(ValueError, match=re.escape(words)):
+            second.save(there)
+    assert path.read_bytes() == before
+    second.save(path, overwrite=True)
+    with pytest.raises(ValueError, match="does not go on"):
+        first.save(path)
+    third = type(first).load(path)
+    third.save(path)
+    with pytest.raises(ValueError, match="does not go on"):
+        second.save(path)
+    MAKE["server" if name == "ucb" else "ucb"]().save(path)  # another one's file is replaced, as ever
+    with pytest.raises(TypeError, match="overwrite must be True or False"):
+        first.save(path, overwrite=1)
+
+
+KILLED = """
+import os, random, signal, sys, time
+from equinoise.bandits import UCB
+path, draw = sys.argv[1], random.Random(3)
+UCB(2).save(path)
+for _ in range(25):
+    before = UCB.load(path)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        while True:
+            before.update(before.select(), 0.5)
+            before.save(path)
+            os.write(writer, b".")
+    os.close(writer)
+    os.read(reader, 1)
+    time.sleep(draw.random() * 0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    told = 1
+    while more := os.read(reader, 4096):
+        told += len(more)
+    os.close(reader)
+    print(before.rounds + told, UCB.load(path).rounds)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process to kill")
+def test_a_kill_in_the_middle_of_a_save_loses_nothing_and_the_next_save_clears_up(tmp_path):
+    path = tmp_path / "bandit"
+    made = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=True
+    )
+    rounds = [list(map(int, line.split())) for line in made.stdout.splitlines()]
+    assert len(rounds) == 25 and all(told <= kept <= told + 1 for told, kept in rounds)
+    (tmp_path / f".bandit.{'0' * 12}.tmp").write_bytes(b"half")
+    (tmp_path / ".bandit.not_ours.tmp").write_bytes(b"theirs")
+    UCB.load(path).save(path)
+    assert sorted(names(tmp_path)) == [".bandit.not_ours.tmp", "bandit"]
+
+
+def test_what_another_writer_is_writing_is_left_alone(tmp_path):
+    with _files.replacing(tmp_path / "file") as slow:
+        slow.write(b"slow")
+        slow.flush()
+        with _files.replacing(tmp_path / "file") as quick:
+            quick.write(b"quick")
+        assert len(names(tmp_path)) == 2
+    assert (tmp_path / "file").read_bytes() == b"slow" and names(tmp_path) == ["file"]
