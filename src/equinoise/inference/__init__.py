@@ -6,17 +6,22 @@ an epsilon-private learner released, such as its actions. For an arm's mean ther
 """
 
 from equinoise.inference.maxinfo import adjusted_p_value, corrected_level, max_information
+from equinoise.inference.sequences import Totals, confidence_sequence, e_bh, e_value
 from equinoise.inference.shift import bias_bound, shifted_interval, shifted_p_value
 from equinoise.inference.tests import binomial_test, z_test
 from equinoise.inference.weighted import ArmMeans, arm_means
 
 __all__ = [
     "ArmMeans",
+    "Totals",
     "adjusted_p_value",
     "arm_means",
     "bias_bound",
     "binomial_test",
+    "confidence_sequence",
     "corrected_level",
+    "e_bh",
+    "e_value",
     "max_information",
     "shifted_interval",
     "shifted_p_value",

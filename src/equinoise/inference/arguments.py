@@ -13,26 +13,17 @@ Numbers = ArrayLike  # what they take
 
 def positive(name: str, value: ArrayLike, *, finite: bool = True, zero: bool = False) -> Floats:
     """Return positive numbers as float64[...]; also infinity with ``finite=False``, and 0 with `zero`."""
-    numbers = _checks.array(name, value, np.float64, None) if finite else _but(np.inf, name, value)
+    given = np.asarray(value)
+    infinite = (
+        given == np.inf if not finite and given.dtype.kind == "f" else np.zeros(given.shape, dtype=bool)
+    )
+    numbers = _checks.array(
+        name, np.where(infinite, 1.0, given) if infinite.any() else given, np.float64, None
+    )
     if not (numbers >= 0.0 if zero else numbers > 0.0).all():
         words = "at least 0" if zero else "positive"
         raise ValueError(f"{name} must be {words}, got {_checks.shown(value)}")
-    return numbers
-
-
-def unit(name: str, value: ArrayLike) -> Floats:
-    """Return numbers in [0, 1] as float64[...]; NaN is kept."""
-    return _but(np.nan, name, value, low=0.0, high=1.0)
-
-
-def _but(odd: float, name: str, value: ArrayLike, **limits: float | None) -> Floats:
-    """Return checked numbers as float64[...], in which `odd` (infinity or NaN) is taken as it is."""
-    given = np.asarray(value)
-    kept = np.equal(given, odd) | (np.isnan(odd) & np.isnan(given)) if given.dtype.kind == "f" else np.False_
-    numbers = _checks.array(
-        name, np.where(kept, 1.0, given) if kept.any() else given, np.float64, None, **limits
-    )
-    return np.where(kept, odd, numbers)
+    return np.where(infinite, np.inf, numbers)
 
 
 def counts(name: str, value: ArrayLike, low: int) -> Floats:

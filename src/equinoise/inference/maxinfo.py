@@ -27,22 +27,21 @@ records and release has E[e^L; event] for those that belong together, which by H
 What a correction is for, and not for. It holds for records that are independent of each other (product
 data), and for hypotheses picked by looking at what the private mechanism released: a private bandit's
 actions, the counts of pulls, its noised sums. Picking an arm by its true mean is not covered. It takes any
-p-value, and pays for all n records of the release: a level of 0.05 becomes 0.013 at epsilon sqrt(n) = 1, and
-0.000016 at 4.5. For an arm's mean the log-odds shift (:mod:`equinoise.inference.shift`) pays nothing for n,
-and is the one to use.
+p-value, and pays for all n records: a level of 0.05 becomes 0.013 at epsilon sqrt(n) = 1, and 0.000016 at
+4.5. For an arm's mean use the log-odds shift (:mod:`equinoise.inference.shift`), which pays nothing for n.
 """
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Callable, Floats
+from equinoise._typing import Floats
 from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
 
 METHODS = ("tight", "dwork")
 
 _LOG2_E = 1.0 / np.log(2.0)
 _SMALLEST = 5e-324  # a p-value of 0 is one that no float64 could tell from 0
-_HALVINGS = 64
+_LOG_BETAS = -700.0 * np.linspace(0.0, 1.0, 1500) ** 3  # where the best beta of "dwork" is looked for
 
 
 def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: str = "tight") -> Number:
@@ -123,20 +122,14 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     Notes
     -----
     Valid for independent records and for a hypothesis chosen by what was released, such as the arms that
-    were pulled, and by nothing else. It is for p-values of any kind, and falls with epsilon sqrt(n); for an
-    arm's mean :func:`shifted_p_value` does not, and keeps more power.
-
-    For "dwork" I is log2(e) (w + c sqrt(x)) with x = ln(2/beta), w = n epsilon^2/2, c = epsilon sqrt(n/2). So
-    ln of the level is ln(alpha - 2 e^-x) - c sqrt(x) - w. With y = x - ln(2/alpha) its derivative vanishes
-    where c (e^y - 1)/(2 sqrt(x)) = 1; the left side grows in y, since 1/(1 - e^-y) > 1/y >= 1/x, so there is
-    one such y, and a maximum. It is found by bisection of ln y, all in logarithms. Every beta gives a level
-    that is valid, so a search that stopped early could only lose power.
+    were pulled, and by nothing else. For p-values of any kind; that of an arm's mean keeps more power with
+    :func:`shifted_p_value`. The beta of "dwork" is the best of a grid; each of them is valid. The proof of
+    "tight" is at the head of :mod:`equinoise.inference.maxinfo`.
 
     References
     ----------
     .. [1] Neel and Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
-       Theorem 3 and Corollary 2, which set beta beforehand. The proof of "tight" is at the head of
-       :mod:`equinoise.inference.maxinfo`.
+       Theorem 3 and Corollary 2, which set beta beforehand.
 
     Examples
     --------
@@ -155,7 +148,8 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
         if method == "tight":
             level = -((np.sqrt(-given) + np.sqrt(records / 8.0) * budget) ** 2)
         else:
-            level = _dwork_level(given, budget, records)
+            left = np.log(-np.expm1(np.fmin(_LOG_BETAS - given[..., None], 0.0)))
+            level = given + (left - _dwork(budget, records)).max(axis=-1)
         return as_given(np.exp(np.fmax(level, given - budget * records)))
 
 
@@ -164,7 +158,8 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
 
     "tight" is exp(-(sqrt(ln(1/p)) - sqrt(v))^2) where ln(1/p) > v = n epsilon^2/8, and 1 elsewhere; "dwork"
     is the smallest 2^I p + beta over beta in (0, 1), I the published max information at beta. Both are at
-    most 1 and e^(epsilon n) p, and at most alpha where `p` is at most ``corrected_level(alpha, ...)``.
+    most 1 and e^(epsilon n) p, and at most alpha where `p` is at most ``corrected_level(alpha, ...)``. They
+    are valid on its conditions.
 
     Parameters
     ----------
@@ -186,20 +181,10 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
 
-    Notes
-    -----
-    Valid on the conditions of :func:`corrected_level`.
-
-    For "dwork", with x = ln(2/beta), w and c as there, the derivative of 2^I p + beta has the sign of
-    r(x) = x + c sqrt(x) - ln(x)/2 + ln(p c/4) + w, which first falls, then grows, so the minimum is
-    at the larger root or where beta >= 1. The root is found by bisection, all in logarithms. Every beta
-    gives a p-value that is valid, so a search that stopped early could only lose power.
-
     References
     ----------
     .. [1] Neel and Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
-       Theorem 3 and Corollary 2, turned from levels to p-values. The proof of "tight" is at the head of
-       :mod:`equinoise.inference.maxinfo`.
+       Theorem 3 and Corollary 2, turned from levels to p-values.
 
     Examples
     --------
@@ -216,16 +201,13 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
         if method == "tight":
             best = -(np.fmax(np.sqrt(-log_p) - np.sqrt(records / 8.0) * budget, 0.0) ** 2)
         else:
-            best = _dwork_adjusted(log_p, budget, records)
+            best = np.logaddexp(log_p[..., None] + _dwork(budget, records), _LOG_BETAS).min(axis=-1)
         return as_given(np.exp(np.fmin(np.fmin(best, log_p + budget * records), 0.0)))
 
 
 def _arguments(epsilon: Numbers, n: Numbers, method: str) -> tuple[Floats, Floats, str]:
-    return (
-        positive("epsilon", epsilon, finite=False),
-        counts("n", n, 1),
-        _checks.choice("method", method, METHODS),
-    )
+    named = _checks.choice("method", method, METHODS)
+    return positive("epsilon", epsilon, finite=False), counts("n", n, 1), named
 
 
 def _shape(budget: Floats, records: Floats, method: str) -> tuple[Floats, Floats, float]:
@@ -234,40 +216,8 @@ def _shape(budget: Floats, records: Floats, method: str) -> tuple[Floats, Floats
     return budget**2 * records / share, budget * np.sqrt(records / 2.0), kappa
 
 
-def _dwork_level(log_alpha: Floats, budget: Floats, records: Floats) -> Floats:
-    """Return ln of the largest (alpha - beta)/2^I over beta in (0, alpha)."""
-    drift, spread, kappa = _shape(budget, records, "dwork")
-    start = np.log(kappa) - log_alpha  # of x, where beta = alpha
-
-    def slope(log_y: Floats) -> Floats:
-        y: Floats = np.exp(log_y)
-        sign: Floats = np.log(spread / 2.0) - 0.5 * np.log(start + y) + y + np.log(-np.expm1(-y))
-        return sign
-
-    y = np.exp(_root(slope, np.full(start.shape, -100.0), np.full(start.shape, 8.0)))
-    best: Floats = log_alpha + np.log(-np.expm1(-y)) - drift - spread * np.sqrt(start + y)
-    return best
-
-
-def _dwork_adjusted(log_p: Floats, budget: Floats, records: Floats) -> Floats:
-    """Return ln of the least 2^I p + beta over beta in (0, 1), or a value above 0 where that is none."""
-    drift, spread, kappa = _shape(budget, records, "dwork")
-    offset = log_p + drift + np.log(spread / 2.0) - np.log(kappa)
-
-    def slope(x: Floats) -> Floats:
-        sign: Floats = x + spread * np.sqrt(x) - 0.5 * np.log(x) + offset
-        return sign
-
-    turn = ((np.sqrt(spread**2 + 8.0) - spread) / 4.0) ** 2  # where the slope is least
-    x = _root(slope, turn, turn + 2.0 * np.abs(offset) + 2.0)
-    least: Floats = np.logaddexp(log_p + drift + spread * np.sqrt(x), np.log(kappa) - x)
-    return least
-
-
-def _root(slope: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Return where a growing function changes sign between low and high, by bisection; an end if nowhere."""
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        above = slope(middle) > 0.0
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return high
+def _dwork(budget: Floats, records: Floats) -> Floats:
+    """Return the published max information in nats at every beta of the grid."""
+    drift, spread, kappa = _shape(budget[..., None], records[..., None], "dwork")
+    nats: Floats = drift + spread * np.sqrt(np.log(kappa) - _LOG_BETAS)
+    return nats

@@ -35,7 +35,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Floats
-from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together, unit
+from equinoise.inference.arguments import Number, Numbers, as_given, positive, together
 from equinoise.inference.tests import ALTERNATIVES, at_least, at_most, outcomes
 
 
@@ -47,9 +47,7 @@ def shifted(mean: Floats, epsilon: Floats) -> Floats:
     return np.where(inside, good / np.where(inside, good + bad, 1.0), mean)
 
 
-def bias_bound(
-    epsilon: Numbers, mean: Numbers | None = None, delta: Numbers = 0.0, horizon: Numbers | None = None
-) -> Number:
+def bias_bound(epsilon: Numbers, mean: Numbers | None = None) -> Number:
     """Bound the bias of an arm's mean that a differentially private learner gathered.
 
     For independent rewards in [0, 1] and a learner whose choices are epsilon-private in every reward,
@@ -64,11 +62,6 @@ def bias_bound(
         At least 0; math.inf is no privacy.
     mean : float or array, optional
         The arm's true mean mu, in [0, 1]. None bounds every arm, by tanh(epsilon/4).
-    delta : float or array
-        In [0, 1]. Where it is not 0 the bound is the published one, (e^epsilon - 1 + delta T) mu; mu is 1
-        without a mean.
-    horizon : int or array, optional
-        Rounds T, at least 1; needed where delta is not 0.
 
     Returns
     -------
@@ -77,15 +70,14 @@ def bias_bound(
     Raises
     ------
     TypeError, ValueError
-        When an argument is of the wrong kind or out of range, or delta comes without a horizon.
+        When an argument is of the wrong kind or out of range.
 
     Notes
     -----
-    It is the third consequence at the head of :mod:`equinoise.inference.shift`, where its conditions stand.
-    An expectation is at most sigma(logit mu + epsilon) and at least sigma(logit mu - epsilon): above one half
-    the lower end is the farther one, hence m. The published (e^epsilon - 1) mu is never smaller, and above
-    epsilon = ln 2 it says nothing of an arm of mean 1. The bias of a real policy is most often far smaller
-    than either; how evenly arms are pulled is what lowers it, so look at the regret as well.
+    The third consequence at the head of :mod:`equinoise.inference.shift`, where its conditions stand; above
+    one half the lower end of the expectation is the farther one, hence m. The published (e^epsilon - 1) mu is
+    never smaller, and says nothing above ln 2. The bias of a real policy is most often far smaller: how
+    evenly arms are pulled is what lowers it, so look at the regret as well.
 
     References
     ----------
@@ -98,22 +90,14 @@ def bias_bound(
     0.025
     >>> bias_bound(0.1, mean=[0.1, 0.5, 1.0]).round(4)
     array([0.0094, 0.025 , 0.    ])
-    >>> round(bias_bound(0.05, 0.5, delta=1e-6, horizon=1000), 4)
-    0.0261
     """
     budget = positive("epsilon", epsilon, finite=False, zero=True)
-    worst = np.ones(()) if mean is None else _checks.array("mean", mean, np.float64, None, low=0.0, high=1.0)
-    slack = _checks.array("delta", delta, np.float64, None, low=0.0, high=1.0)
-    if horizon is None and slack.any():
-        raise ValueError("horizon must be given where delta is not 0, got None")
-    rounds = counts("horizon", 1 if horizon is None else horizon, 1)
-    budget, true, slack, rounds = together(epsilon=budget, mean=worst, delta=slack, horizon=rounds)
-    least = np.fmin(true, 1.0 - true)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        moved = least * (1.0 - least) * -np.expm1(-budget)
-        ours = np.where(least > 0.0, moved / (least + (1.0 - least) * np.exp(-budget)), 0.0)
-        published = np.where(true > 0.0, (np.expm1(budget) + slack * rounds) * true, 0.0)
-        return as_given(np.where(slack > 0.0, published, np.tanh(budget / 4.0) if mean is None else ours))
+    if mean is None:
+        return as_given(np.tanh(budget / 4.0))
+    true = _checks.array("mean", mean, np.float64, None, low=0.0, high=1.0)
+    budget, least = together(epsilon=budget, mean=np.fmin(true, 1.0 - true))
+    moved, other = least * (1.0 - least) * -np.expm1(-budget), (1.0 - least) * np.exp(-budget)
+    return as_given(np.where(least > 0.0, moved / np.where(least > 0.0, least + other, 1.0), 0.0))
 
 
 def shifted_p_value(
@@ -151,10 +135,9 @@ def shifted_p_value(
     -----
     Valid however the arm, `null`, the direction and the number of rounds were picked **from the choices**
     (arms, pulls, private means) of a learner that is epsilon-private in each of the independent rewards; not
-    where raw rewards chose them or ended the experiment: then see
-    :func:`equinoise.inference.confidence_sequence`. It is the first consequence at the head of
-    :mod:`equinoise.inference.shift`, and cannot be improved: randomised response attains it. There is no loss
-    with the number of rounds, but no effect within sigma(logit null + epsilon) can ever be shown.
+    where raw rewards picked them or ended the experiment (see :func:`confidence_sequence`): the first
+    consequence at the head of :mod:`equinoise.inference.shift`. The number of rounds costs nothing, but no
+    effect within sigma(logit null + epsilon) can ever be shown.
 
     References
     ----------
@@ -201,13 +184,12 @@ def shifted_interval(low: Numbers, high: Numbers, epsilon: Numbers) -> tuple[Num
 
     Notes
     -----
-    Valid on the conditions of :func:`shifted_p_value`; for a confidence sequence also when raw rewards are
-    looked at all the time (the second consequence at the head of :mod:`equinoise.inference.shift`).
+    Valid as :func:`shifted_p_value` is; a confidence sequence also where raw rewards are looked at.
 
     References
     ----------
     .. [1] Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the
-       binomial, Biometrika 26: intervals that may be widened so.
+       binomial, Biometrika 26: the intervals of the example. The proof is at the head of the module.
 
     Examples
     --------
@@ -217,7 +199,9 @@ def shifted_interval(low: Numbers, high: Numbers, epsilon: Numbers) -> tuple[Num
     ([0.586, 0.767], [0.562, 0.785])
     """
     budget = positive("epsilon", epsilon, finite=False, zero=True)
-    below, above, budget = together(low=unit("low", low), high=unit("high", high), epsilon=budget)
+    for name, end in (("low", low), ("high", high)):
+        _checks.array(name, np.nan_to_num(end), np.float64, None, low=0.0, high=1.0)
+    below, above, budget = together(low=np.asarray(low), high=np.asarray(high), epsilon=budget)
     if (below > above).any():
         raise ValueError(f"low must be at most high, got {_checks.shown(low)} and {_checks.shown(high)}")
     return as_given(shifted(below, -budget)), as_given(shifted(above, budget))
