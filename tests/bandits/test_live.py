@@ -695,13 +695,12 @@ def test_unbounded_rewards_are_finite():
 # ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_bound_on_the_bias_is_the_worst_of_its_two_halves():
+def test_the_bound_on_the_bias_is_that_of_the_worst_mean():
     for epsilon in (0.01, 0.5, 1.0, 4.0):
         bandit = PrivateUCB(2, epsilon, noise="float", bounds=(-1.0, 1.0))
-        mu = np.linspace(0.0, 1.0, 1_000_001)
-        halves = np.minimum(np.expm1(epsilon) * mu, -np.expm1(-epsilon) * (1.0 - mu))
-        assert bandit.bias_bound == pytest.approx(2.0 * halves.max(), rel=1e-4)
-        assert bandit.bias_bound <= 2.0 * math.expm1(epsilon)
+        mu = np.linspace(0.0, 1.0, 100_001)
+        shifted = mu * np.exp(epsilon) / (1.0 - mu + mu * np.exp(epsilon))
+        assert bandit.bias_bound == pytest.approx(2.0 * (shifted - mu).max(), rel=1e-4)
         assert bandit.epsilon == epsilon and bandit.noise == "float"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equinoise import bandits
+from equinoise import bandits, inference
 from equinoise.cli import main
 from equinoise.experiments.commands import bandit as computed
 
@@ -113,7 +113,7 @@ def test_bias_and_regret_stand_beside_the_controls(capsys):
     arms = re.findall(rf"^ +(\d) +(\S+) +(\d\.\d+) +{cell} +{cell} +{cell} *$", out, re.MULTILINE)
     assert [(arm, mean) for arm, mean, _ in arms] == [("0", "1"), ("1", "0.5"), ("2", "0.25")]
     bounds = [float(bound) for *_, bound in arms]
-    np.testing.assert_allclose(bounds, np.expm1(0.05) * np.array([1.0, 0.5, 0.25]), atol=5e-5)
+    np.testing.assert_allclose(bounds, inference.bias_bound(0.05, [1.0, 0.5, 0.25]), atol=5e-5)
     assert names("here/deep") == FILES
     assert all(f"here/deep/{name}" in out for name in FILES)
 
@@ -123,23 +123,19 @@ def test_what_is_protected_and_what_is_not_is_said(capsys):
     out = words(capsys.readouterr().out)
     assert "Protected: every single reward, from whoever sees which arms were chosen" in out
     assert "e^0.05 = 1.051" in out
-    assert "Proven (Theorem 1 of Neel and Roth, 2018): the bias of an arm is at most (e^epsilon - 1)" in out
-    assert "times its mean, here 0.0513 times." in out
+    assert "Proven: the bias of an arm is at most tanh(epsilon/4), whatever its mean, here 0.0125" in out
     assert "Not protected: what the analyst sees." in out
     assert "A simulation protects nobody" in out
     assert "width-only is private-ucb without its noise (not private)" in out
 
 
-def test_the_bound_is_called_empty_above_ln_2(capsys):
-    assert main([*SMALL, "--epsilon", "0.7"]) == 0
+def test_the_bound_says_something_at_every_epsilon(capsys):
+    assert main([*SMALL, "--epsilon", "3"]) == 0
     out = capsys.readouterr().out
-    assert (
-        "Above ln 2 = 0.693, as here at epsilon 0.7, that is more than the mean itself: it says nothing"
-        in (words(out))
-    )
-    assert "bound" not in out.split("Protected")[0]
-    assert main([*SMALL, "--epsilon", "0.69", "--out", "b"]) == 0
-    assert "proven" in capsys.readouterr().out.split("Protected")[0]
+    assert "whatever its mean, here 0.6351, and at most" in words(out)
+    assert "proven" in out.split("Protected")[0]
+    assert main([*SMALL, "--epsilon", "inf", "--out", "b"]) == 0
+    assert "bound" not in capsys.readouterr().out.split("Nothing is protected")[0]
 
 
 @pytest.mark.parametrize(

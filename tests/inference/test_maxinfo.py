@@ -124,35 +124,49 @@ def searched_level(alpha, epsilon, n, method):
     return math.exp(max(values.max(), math.log(alpha) - epsilon * n))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_levels_are_the_best(method):
+def test_published_levels_are_the_best():
     """Never below a search's by more than rounding, and above it by its coarseness at most."""
     for epsilon, n in GRID:
         for alpha in (1e-6, 0.05, 0.9):
-            level = corrected_level(alpha, epsilon, n, method)
-            searched = searched_level(alpha, epsilon, n, method)
+            level = corrected_level(alpha, epsilon, n, "dwork")
+            searched = searched_level(alpha, epsilon, n, "dwork")
             assert searched * (1 - 1e-11) <= level <= searched * 1.001
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "pure", "dwork", "tight"),
-    [(0.01, 3.4e-4, 0.0309, 0.0322), (0.05, 6.9e-13, 0.0035, 0.0063), (0.1, 9.6e-24, 8.7e-5, 7.3e-4)],
-)
-def test_known_levels(epsilon, pure, dwork, tight):
+def test_the_closed_form_is_never_below_what_max_information_gives():
+    """By either bound, at the best beta; and where neither level vanishes it is the larger one by far."""
+    for epsilon, n in GRID:
+        for alpha in (1e-6, 0.05, 0.9):
+            level = corrected_level(alpha, epsilon, n)
+            assert level >= max(searched_level(alpha, epsilon, n, method) for method in METHODS) * (1 - 1e-11)
+    assert corrected_level(0.05, 0.1, 500) > 2.3 * searched_level(0.05, 0.1, 500, "tight")
+
+
+@pytest.mark.parametrize(("epsilon", "pure", "dwork"), [(0.01, 3.4e-4, 0.0309), (0.1, 9.6e-24, 8.7e-5)])
+def test_known_published_levels(epsilon, pure, dwork):
     assert float(f"{0.05 * 2 ** -max_information(epsilon, 500):.2g}") == pure
     assert corrected_level(0.05, epsilon, 500, "dwork") == pytest.approx(dwork, rel=0.01)
-    assert corrected_level(0.05, epsilon, 500) == pytest.approx(tight, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("spread", "level", "max_info"),
+    [(0.5, 0.0263, 0.0194), (1.0, 0.0130, 0.0079), (2.24, 0.0017, 0.00073), (4.5, 1.6e-5, 4.4e-6)],
+)
+def test_known_levels(spread, level, max_info):
+    """By epsilon sqrt(n) alone, with what the max information of "tight" would leave."""
+    for n in (400, 10_000):
+        assert corrected_level(0.05, spread / math.sqrt(n), n) == pytest.approx(level, rel=0.03)
+        assert searched_level(0.05, spread / math.sqrt(n), n, "tight") == pytest.approx(max_info, rel=0.03)
 
 
 def exact_level(alpha, epsilon, n, method):
-    """The level with 60 digits, by golden search in ln(alpha/beta - 1)."""
+    """The level with 60 digits: of "dwork" by golden search in ln(alpha/beta - 1)."""
     mpmath.mp.dps = 60
     a, e = mpmath.mpf(alpha), mpmath.mpf(epsilon)
-    share, kappa = (8, 1) if method == "tight" else (2, 2)
 
     def loss(u):
         beta = a / (1 + mpmath.exp(u))
-        return -(mpmath.log(a - beta) - e**2 * n / share - e * mpmath.sqrt(n * mpmath.log(kappa / beta) / 2))
+        return -(mpmath.log(a - beta) - e**2 * n / 2 - e * mpmath.sqrt(n * mpmath.log(2 / beta) / 2))
 
     low, high = mpmath.mpf(-60), mpmath.mpf(800)
     golden = (mpmath.sqrt(5) - 1) / 2
@@ -162,7 +176,10 @@ def exact_level(alpha, epsilon, n, method):
             high = right
         else:
             low = left
-    return max(mpmath.exp(-loss(low)), a * mpmath.exp(-e * n))
+    best = mpmath.exp(-loss(low))
+    if method == "tight":
+        best = mpmath.exp(-((mpmath.sqrt(-mpmath.log(a)) + e * mpmath.sqrt(mpmath.mpf(n) / 8)) ** 2))
+    return max(best, a * mpmath.exp(-e * n))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -224,11 +241,9 @@ def test_extremes(method):
     assert adjusted_p_value(0.0, 1.0, 10**6, method) == 1.0  # too small for a float64 is not nothing
 
 
-def test_empty_once_epsilon_root_n_passes_three():
-    for epsilon, n in [(3.0, 1), (0.3, 100), (0.003, 10**6)]:
-        assert corrected_level(0.05, epsilon, n) < 3e-3
-    for epsilon, n in [(0.6, 100), (0.006, 10**6)]:
-        assert corrected_level(0.05, epsilon, n) < 1e-5
+def test_the_published_level_vanishes_once_epsilon_root_n_passes_three():
+    for epsilon, n in [(0.3, 100), (0.003, 10**6)]:
+        assert corrected_level(0.05, epsilon, n, "dwork") < 4e-6 < 4e-4 < corrected_level(0.05, epsilon, n)
 
 
 def test_scalars_and_arrays():

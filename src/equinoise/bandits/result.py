@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks, _results
+from equinoise import _checks, _results, inference
 from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.policies.registry import POLICIES
 
@@ -106,16 +106,15 @@ class BanditRun:
 
     @property
     def bias_bound(self) -> Floats | None:
-        """What no arm's absolute bias can exceed, float64[K]: min((e^epsilon - 1) mean, 1).
+        """What no arm's absolute bias can exceed, float64[K]: :func:`equinoise.inference.bias_bound`.
 
-        Proven for every epsilon-private policy with rewards in [0, 1] (Neel and Roth, 2018, theorem 1); it
-        is vacuous beyond epsilon = ln 2 for an arm of mean 1, and there it is 1, which no bias of a number
-        in [0, 1] exceeds either. None where the policy is not private or the rewards are not bounded.
+        Where each replicate has its own means, averaged over them. None where the policy is not private or
+        the rewards are not bounded.
         """
         if not POLICIES[self.policy].private or self.reward != "bernoulli" or self.epsilon is None:
             return None
-        factor = math.expm1(min(self.epsilon, 700.0))
-        return np.minimum(factor * self._arm_means, 1.0)
+        bound = np.asarray(inference.bias_bound(self.epsilon, self.true_means))
+        return bound if bound.ndim == 1 else bound.mean(axis=0)
 
     def to_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and arm: replicate, arm, pulls, reward_sum, mean."""

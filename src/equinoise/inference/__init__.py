@@ -1,22 +1,29 @@
-"""Inference on data that a bandit gathered: bounds on bias, corrected levels and p-values.
+"""Inference on data that a bandit gathered: bounds on bias, tests and intervals that stay valid.
 
-Everything that corrects for the choice of a hypothesis assumes independent records and a choice made by
-looking at what an epsilon-private learner released, such as its actions; see
-:mod:`equinoise.inference.maxinfo`.
+What corrects for the choice of a hypothesis assumes independent rewards and a choice made by looking at what
+an epsilon-private learner released, such as its actions. For an arm's mean there is the log-odds shift,
+:mod:`equinoise.inference.shift`; for any other p-value :mod:`equinoise.inference.maxinfo`.
 """
 
-from equinoise.inference.bias import bias_bound
 from equinoise.inference.maxinfo import adjusted_p_value, corrected_level, max_information
+from equinoise.inference.sequences import Totals, confidence_sequence, e_bh, e_value
+from equinoise.inference.shift import bias_bound, shifted_interval, shifted_p_value
 from equinoise.inference.tests import binomial_test, z_test
 from equinoise.inference.weighted import ArmMeans, arm_means
 
 __all__ = [
     "ArmMeans",
+    "Totals",
     "adjusted_p_value",
     "arm_means",
     "bias_bound",
     "binomial_test",
+    "confidence_sequence",
     "corrected_level",
+    "e_bh",
+    "e_value",
     "max_information",
+    "shifted_interval",
+    "shifted_p_value",
     "z_test",
 ]

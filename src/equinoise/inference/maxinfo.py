@@ -11,31 +11,37 @@ that has probability q under a hypothesis fixed beforehand has at most 2^I q + b
 and for every beta, 0 among them, ``log2(e) epsilon n``.
 
 Proof of "tight". Fix the release a and let L_i = ln p(a | x_1..x_i) - ln p(a | x_1..x_(i-1)), so that the
-log-likelihood ratio of records and release against independent ones is the sum of the L_i. Given the
+log-likelihood ratio L of records and release against independent ones is the sum of the L_i. Given the
 earlier records L_i ranges over an interval of length epsilon at most as x_i varies, and e^(L_i) has mean 1
 under the prior. So psi(s) = ln E_prior e^(s L_i) has psi(0) = psi(1) = 0 and, since it is a cumulant
 function of a variable on such an interval, psi'' <= epsilon^2/4 (Hoeffding). Hence psi(1 + s) <=
 s (1 + s) epsilon^2/8 for s >= 0, and this is ln E e^(s L_i) under the posterior. Multiplied over i,
-E e^(s L) <= e^(s (1 + s) v) with v = n epsilon^2/8; Chernoff's bound at the best s gives
+(*) E e^(s L) <= e^(s (1 + s) v) with v = n epsilon^2/8; Chernoff's bound at the best s gives
 P(L > v + 2 sqrt(v ln(1/beta))) <= beta, and then the max information is at most that many nats.
+
+Levels and p-values need no beta, and lose less without it. An event that has probability q for independent
+records and release has E[e^L; event] for those that belong together, which by Hoelder's inequality is at most
+(E e^((1 + s) L))^(1/(1 + s)) q^(s/(1 + s)); by (*) the first factor is at most e^(s v). At the best s, where
+1 + s = sqrt(ln(1/q)/v), this is exp(-(sqrt(ln(1/q)) - sqrt(v))^2), for ln(1/q) > v.
 
 What a correction is for, and not for. It holds for records that are independent of each other (product
 data), and for hypotheses picked by looking at what the private mechanism released: a private bandit's
-actions, the counts of pulls, its noised sums. Picking an arm by its true mean is not covered. All levels
-become vacuous once ``epsilon sqrt(n)`` passes about 3.
+actions, the counts of pulls, its noised sums. Picking an arm by its true mean is not covered. It takes any
+p-value, and pays for all n records: a level of 0.05 becomes 0.013 at epsilon sqrt(n) = 1, and 0.000016 at
+4.5. For an arm's mean use the log-odds shift (:mod:`equinoise.inference.shift`), which pays nothing for n.
 """
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Callable, Floats
+from equinoise._typing import Floats
 from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
 
 METHODS = ("tight", "dwork")
 
 _LOG2_E = 1.0 / np.log(2.0)
 _SMALLEST = 5e-324  # a p-value of 0 is one that no float64 could tell from 0
-_HALVINGS = 64
+_LOG_BETAS = -700.0 * np.linspace(0.0, 1.0, 1500) ** 3  # where the best beta of "dwork" is looked for
 
 
 def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: str = "tight") -> Number:
@@ -88,7 +94,9 @@ def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: s
 def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = "tight") -> Number:
     """Return the level at which to test a hypothesis that a private release chose, to be wrong with alpha.
 
-    The largest (alpha - beta) / 2^I over beta in [0, alpha), I the max information of `method` at beta.
+    "tight" is exp(-(sqrt(ln(1/alpha)) + sqrt(v))^2) with v = n epsilon^2/8, and "dwork" the largest
+    (alpha - beta)/2^I over beta in [0, alpha), I the published max information at beta. Both are at least
+    e^(-epsilon n) alpha.
 
     Parameters
     ----------
@@ -99,11 +107,12 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     n : int or array
         Independent records, at least 1.
     method : {"tight", "dwork"}
+        "dwork" is the published one; "tight" is ours, and never below it.
 
     Returns
     -------
     float, or float64 array of the shape that the arguments broadcast to
-        Reject where the plain p-value is at most this.
+        Reject where the plain p-value is at most this; nothing where it is 0.
 
     Raises
     ------
@@ -113,13 +122,9 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     Notes
     -----
     Valid for independent records and for a hypothesis chosen by what was released, such as the arms that
-    were pulled, and by nothing else. Empty once ``epsilon sqrt(n)`` passes about 3.
-
-    I is log2(e) (v + c sqrt(x)) with x = ln(kappa/beta), c = epsilon sqrt(n/2), and kappa 1 or 2. So ln of
-    the level is ln(alpha - kappa e^-x) - c sqrt(x) - v. With y = x - ln(kappa/alpha) its derivative vanishes
-    where c (e^y - 1)/(2 sqrt(x)) = 1; the left side grows in y, since 1/(1 - e^-y) > 1/y >= 1/x, so there is
-    one such y, and a maximum. It is found by bisection of ln y, all in logarithms. Every beta gives a level
-    that is valid, so a search that stopped early could only lose power.
+    were pulled, and by nothing else. For p-values of any kind; that of an arm's mean keeps more power with
+    :func:`shifted_p_value`. The beta of "dwork" is the best of a grid; each of them is valid. The proof of
+    "tight" is at the head of :mod:`equinoise.inference.maxinfo`.
 
     References
     ----------
@@ -129,7 +134,7 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     Examples
     --------
     >>> float(f"{corrected_level(0.05, 0.05, 500):.2g}")
-    0.0063
+    0.011
     >>> [float(f"{level:.2g}") for level in corrected_level(0.05, [0.01, 0.05, 0.1], 500, method="dwork")]
     [0.031, 0.0035, 8.7e-05]
     """
@@ -139,14 +144,22 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
         raise ValueError(f"alpha must be in (0, 1), got {_checks.shown(alpha)}")
     wanted, budget, records = together(alpha=wanted, epsilon=budget, n=records)
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
-        return as_given(np.exp(_log_level(np.log(wanted), budget, records, method)))
+        given = np.log(wanted)
+        if method == "tight":
+            level = -((np.sqrt(-given) + np.sqrt(records / 8.0) * budget) ** 2)
+        else:
+            left = np.log(-np.expm1(np.fmin(_LOG_BETAS - given[..., None], 0.0)))
+            level = given + (left - _dwork(budget, records)).max(axis=-1)
+        return as_given(np.exp(np.fmax(level, given - budget * records)))
 
 
 def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "tight") -> Number:
     """Return a p-value that is valid for a hypothesis that a private release chose.
 
-    The smallest of 1, ``e^(epsilon n) p``, and ``2^I p + beta`` over beta in (0, 1), I the max information
-    of `method` at beta. At most alpha exactly where `p` is at most ``corrected_level(alpha, ...)``.
+    "tight" is exp(-(sqrt(ln(1/p)) - sqrt(v))^2) where ln(1/p) > v = n epsilon^2/8, and 1 elsewhere; "dwork"
+    is the smallest 2^I p + beta over beta in (0, 1), I the published max information at beta. Both are at
+    most 1 and e^(epsilon n) p, and at most alpha where `p` is at most ``corrected_level(alpha, ...)``. They
+    are valid on its conditions.
 
     Parameters
     ----------
@@ -157,6 +170,7 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
     n : int or array
         Independent records, at least 1.
     method : {"tight", "dwork"}
+        "dwork" is the published one; "tight" is ours, and never above it.
 
     Returns
     -------
@@ -167,16 +181,6 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
 
-    Notes
-    -----
-    Valid for independent records and for a hypothesis chosen by what was released, such as the arms that
-    were pulled, and by nothing else. Always 1 or nearly so once ``epsilon sqrt(n)`` passes about 3.
-
-    With x = ln(kappa/beta) the derivative of 2^I p + beta has the sign of
-    r(x) = x + c sqrt(x) - ln(x)/2 + ln(p c/(2 kappa)) + v, which first falls, then grows, so the minimum is
-    at the larger root or where beta >= 1. The root is found by bisection, all in logarithms. Every beta
-    gives a p-value that is valid, so a search that stopped early could only lose power.
-
     References
     ----------
     .. [1] Neel and Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
@@ -185,7 +189,7 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
     Examples
     --------
     >>> float(f"{adjusted_p_value(1e-4, 0.05, 500):.2g}"), adjusted_p_value(0.01, 0.5, 500)
-    (0.0014, 1.0)
+    (0.00094, 1.0)
     >>> float(f"{adjusted_p_value(1e-4, 0.05, 500, method='dwork'):.2g}")
     0.0022
     """
@@ -194,59 +198,26 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
     plain, budget, records = together(p=plain, epsilon=budget, n=records)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         log_p = np.log(np.fmax(plain, _SMALLEST))
-        best = np.fmin(_log_adjusted(log_p, budget, records, method), log_p + budget * records)
-        return as_given(np.exp(np.fmin(best, 0.0)))
+        if method == "tight":
+            best = -(np.fmax(np.sqrt(-log_p) - np.sqrt(records / 8.0) * budget, 0.0) ** 2)
+        else:
+            best = np.logaddexp(log_p[..., None] + _dwork(budget, records), _LOG_BETAS).min(axis=-1)
+        return as_given(np.exp(np.fmin(np.fmin(best, log_p + budget * records), 0.0)))
 
 
 def _arguments(epsilon: Numbers, n: Numbers, method: str) -> tuple[Floats, Floats, str]:
-    return (
-        positive("epsilon", epsilon, finite=False),
-        counts("n", n, 1),
-        _checks.choice("method", method, METHODS),
-    )
+    named = _checks.choice("method", method, METHODS)
+    return positive("epsilon", epsilon, finite=False), counts("n", n, 1), named
 
 
 def _shape(budget: Floats, records: Floats, method: str) -> tuple[Floats, Floats, float]:
-    """Return (v, c, kappa) with I = log2(e) (v + c sqrt(ln(kappa/beta)))."""
+    """Return (w, c, kappa) with I = log2(e) (w + c sqrt(ln(kappa/beta)))."""
     share, kappa = (8.0, 1.0) if method == "tight" else (2.0, 2.0)
     return budget**2 * records / share, budget * np.sqrt(records / 2.0), kappa
 
 
-def _log_level(log_alpha: Floats, budget: Floats, records: Floats, method: str) -> Floats:
-    """Return ln of the corrected level."""
-    drift, spread, kappa = _shape(budget, records, method)
-    start = np.log(kappa) - log_alpha  # of x, where beta = alpha
-
-    def slope(log_y: Floats) -> Floats:
-        y: Floats = np.exp(log_y)
-        sign: Floats = np.log(spread / 2.0) - 0.5 * np.log(start + y) + y + np.log(-np.expm1(-y))
-        return sign
-
-    y = np.exp(_root(slope, np.full(start.shape, -100.0), np.full(start.shape, 8.0)))
-    approximate = log_alpha + np.log(-np.expm1(-y)) - drift - spread * np.sqrt(start + y)
-    best: Floats = np.fmax(approximate, log_alpha - budget * records)
-    return best
-
-
-def _log_adjusted(log_p: Floats, budget: Floats, records: Floats, method: str) -> Floats:
-    """Return ln of the least 2^I p + beta over beta in (0, 1), or a value above 0 where that is none."""
-    drift, spread, kappa = _shape(budget, records, method)
-    offset = log_p + drift + np.log(spread / 2.0) - np.log(kappa)
-
-    def slope(x: Floats) -> Floats:
-        sign: Floats = x + spread * np.sqrt(x) - 0.5 * np.log(x) + offset
-        return sign
-
-    turn = ((np.sqrt(spread**2 + 8.0) - spread) / 4.0) ** 2  # where the slope is least
-    x = _root(slope, turn, turn + 2.0 * np.abs(offset) + 2.0)
-    least: Floats = np.logaddexp(log_p + drift + spread * np.sqrt(x), np.log(kappa) - x)
-    return least
-
-
-def _root(slope: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Return where a growing function changes sign between low and high, by bisection; an end if nowhere."""
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        above = slope(middle) > 0.0
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return high
+def _dwork(budget: Floats, records: Floats) -> Floats:
+    """Return the published max information in nats at every beta of the grid."""
+    drift, spread, kappa = _shape(budget[..., None], records[..., None], "dwork")
+    nats: Floats = drift + spread * np.sqrt(np.log(kappa) - _LOG_BETAS)
+    return nats

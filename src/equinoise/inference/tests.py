@@ -1,14 +1,14 @@
 """Plain tests of one mean, for scalars or whole arrays of arms and replicates at once.
 
-Their p-values hold for a hypothesis that is fixed beforehand. For one that a private bandit's actions chose,
-put them through :func:`equinoise.inference.adjusted_p_value`, or hold them against
-:func:`equinoise.inference.corrected_level`.
+Their p-values hold for a hypothesis that is fixed beforehand. For one that a private bandit's actions chose
+there is :func:`equinoise.inference.shifted_p_value`; where only a p-value is at hand, put it through
+:func:`equinoise.inference.adjusted_p_value`.
 """
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Floats
+from equinoise._typing import Any, Array, Floats
 from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
 
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -97,15 +97,22 @@ def binomial_test(
     array([1.   , 0.623, 0.001])
     """
     side = _checks.choice("alternative", alternative, ALTERNATIVES)
-    total = counts("trials", trials, 0)
-    chance = _checks.array("null", null, np.float64, None, low=0.0, high=1.0)
-    good = counts("successes", successes, 0)
-    good, total, chance = together(successes=good, trials=total, null=chance)
-    if (good > total).any():
-        raise ValueError(f"successes must be at most trials, got {_checks.shown(successes)}")
+    good, total, chance = outcomes(successes, trials, null)
     if side == "two-sided":
         return as_given(_two_sided(good, total, chance))
-    return as_given(_up_to(good, total, chance) if side == "less" else _from(good, total, chance))
+    return as_given(at_most(good, total, chance) if side == "less" else at_least(good, total, chance))
+
+
+def outcomes(successes: Numbers, trials: Numbers, null: Numbers, **others: Array) -> list[Any]:
+    """Return successes, trials, null and what else there is as float64 of one shape, checked."""
+    total = counts("trials", trials, 0)
+    chance = _checks.array("null", null, np.float64, None, low=0.0, high=1.0)
+    good, total, chance, *more = together(
+        successes=counts("successes", successes, 0), trials=total, null=chance, **others
+    )
+    if (good > total).any():
+        raise ValueError(f"successes must be at most trials, got {_checks.shown(successes)}")
+    return [good, total, chance, *more]
 
 
 def _two_sided(good: Floats, total: Floats, chance: Floats) -> Floats:
@@ -124,7 +131,8 @@ def _two_sided(good: Floats, total: Floats, chance: Floats) -> Floats:
         rare = (middle >= far) | (_log_probability(start + sign * middle, total, chance) <= limit)
         near, far = np.where(rare, near, middle + 1.0), np.where(rare, middle, far)
     edge = start + sign * near
-    tails = _up_to(np.where(low, good, edge), total, chance) + _from(np.where(low, edge, good), total, chance)
+    lower, upper = np.where(low, good, edge), np.where(low, edge, good)
+    tails = at_most(lower, total, chance) + at_least(upper, total, chance)
     return np.where(good == mean, 1.0, np.fmin(tails, 1.0))
 
 
@@ -138,7 +146,7 @@ def _log_probability(k: Floats, total: Floats, chance: Floats) -> Floats:
     return result
 
 
-def _up_to(k: Floats, total: Floats, chance: Floats) -> Floats:
+def at_most(k: Floats, total: Floats, chance: Floats) -> Floats:
     """Return P(X <= k)."""
     from scipy.special import betaincc
 
@@ -147,7 +155,7 @@ def _up_to(k: Floats, total: Floats, chance: Floats) -> Floats:
     return np.where(inside, part, np.where(k < 0.0, 0.0, 1.0))
 
 
-def _from(k: Floats, total: Floats, chance: Floats) -> Floats:
+def at_least(k: Floats, total: Floats, chance: Floats) -> Floats:
     """Return P(X >= k)."""
     from scipy.special import betainc
 

@@ -225,7 +225,7 @@ def test_experiment_1_ucb_is_biased_and_private_ucb_is_not(first):
     assert private.mean_absolute_bias <= 0.0015
     assert private.arms_at_zero >= 18
     assert not private.clear
-    # and every bias is within what Theorem 1 proves for it
+    # and every bias is within what is proven for it
     frame = first.runs[PRIVATE].bias()
     assert (np.abs(frame["bias"]) <= inference.bias_bound(0.05, frame["mean"].to_numpy())).all()
 

@@ -14,8 +14,7 @@ Any other policy whose row of the registry names a live class has one, made when
 are there to compare with.
 """
 
-import math
-
+from equinoise import inference
 from equinoise._checks import checked
 from equinoise._live import locked
 from equinoise._random import stream_key
@@ -44,10 +43,12 @@ class PrivateBandit(Bandit):
     drops an arm or plays another one after a look at :attr:`means` decides on true rewards; after a look at
     :attr:`private_means` it stays as it is.
 
-    **What it is good for.** The means are almost unbiased [1]_, see :attr:`bias_bound`, and p-values of tests
-    that the private numbers suggested can be corrected (:func:`equinoise.inference.adjusted_p_value`, with
-    :attr:`rounds` as n). Such a correction leaves nothing once epsilon sqrt(rounds) passes about 3: 5,000
-    rounds want an epsilon of 0.04 for it, though one of 1 for the quick choice of an arm.
+    **What it is good for.** The means are almost unbiased [1]_, see :attr:`bias_bound`, and whatever the
+    private numbers suggested can be tested on the true rewards: with
+    :func:`equinoise.inference.shifted_p_value`, or any other p-value with
+    :func:`equinoise.inference.adjusted_p_value` and :attr:`rounds` as n. The first loses nothing with the
+    rounds, but no effect within the shift of epsilon can be shown: at 0.1 a mean of 0.5 becomes 0.525, at 1
+    0.73.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class PrivateBandit(Bandit):
     >>> from equinoise.bandits import DPKLUCB, PrivateBandit
     >>> bandit = DPKLUCB(2, 0.5, noise="float", seed=1)
     >>> isinstance(bandit, PrivateBandit), round(bandit.bias_bound, 3)
-    (True, 0.245)
+    (True, 0.124)
     """
 
     def __init__(
@@ -132,16 +133,12 @@ class PrivateBandit(Bandit):
 
     @property
     def bias_bound(self) -> float:
-        """Largest |expected mean - true mean| of an arm, whatever its true mean: (hi - lo) tanh(epsilon/2).
+        """Largest |expected mean - true mean| of an arm, whatever its true mean: (hi - lo) tanh(epsilon/4).
 
-        An arm's mean is a sum of weighted rewards, the weights private and one in all, so that
-        E mean <= e^epsilon mu for rewards in [0, 1] of mean mu (Theorem 1 of Neel and Roth, 2018), and
-        E mean >= e^-epsilon mu. The same holds for 1 - reward. So the mean is too large by at most
-        min((e^epsilon - 1) mu, (1 - e^-epsilon) (1 - mu)), and tanh(epsilon/2) is the largest that this can
-        be; too small likewise. It takes rewards of an arm that are drawn from one distribution, and come
-        late, or never, for reasons that do not depend on them.
+        :func:`equinoise.inference.bias_bound` in the units of the rewards. It takes independent rewards,
+        those of one arm of one mean, that come late, or never, for reasons that do not depend on them.
         """
-        return self._setting.span * math.tanh(self.epsilon / 2.0)
+        return float(self._setting.span * inference.bias_bound(self.epsilon))
 
     @locked
     def to_frame(self) -> DataFrame:
@@ -263,9 +260,9 @@ class PrivateUCB(PrivateBandit):
     >>> frame = bandit.to_frame()
     >>> frame[["arm", "pulls", "mean", "bias_bound"]].round(3)
       arm  pulls   mean  bias_bound
-    0   A     96  0.219        0.05
-    1   B     76  0.816        0.05
-    2   C    128  0.516        0.05
+    0   A     96  0.219       0.025
+    1   B     76  0.816       0.025
+    2   C    128  0.516       0.025
     """
 
     policy = "private-ucb"

@@ -210,7 +210,7 @@ def show(experiment: Experiment, made: BiasExperiment) -> Exhibit:
         figures={
             "bias": Picture(
                 "Bias of each arm's mean reward, with 95% intervals"
-                + (", and what Theorem 1 allows at ε = 0.05" if first else ""),
+                + (", and the proven bound at ε = 0.05" if first else ""),
                 f"Mean absolute bias over the arms and regret of what is drawn. {said}.",
                 figures.column(lambda ax: figures.bandit_bias(ax, made.shown, bound=bound), 4.4),
             ),
@@ -245,7 +245,7 @@ def _second(of: Mapping[str, Summary]) -> tuple[str, str, str]:
         f"With the arms of the paper's figures plain UCB has a bias of {plain.mean_absolute_bias:.4f} "
         f"(published 0.011), private UCB {private.mean_absolute_bias:.4f} (0.0015), at "
         f"{private.regret / plain.regret:.1f} times the regret.",
-        "Epsilon is 400, where Theorem 1 is vacuous; what lowers the bias is the width, which "
+        "Epsilon is 400, where no bound on the bias says anything; what lowers it is the width, which "
         "explores more, and the regret rises with it.",
         "the paper's text has a gap of 0.05 between the arms and does not say where they begin, while its "
         "figures show arms from 0.6 to 1. With a gap of 0.1 the published figures come out.",

@@ -285,8 +285,8 @@ def correction(
     """Test on five equal Bernoulli arms that the mean of the least pulled arm is one half.
 
     Plain `ucb` comes first, for which there is no correction; then each private policy at each epsilon, with
-    its exact binomial p-value as it is, and corrected for the choice of the arm by the max information of
-    the actions about the `horizon` independent rounds [1]_. All arms have each of the means in turn; that of
+    its exact binomial p-value as it is, and corrected for the choice of the arm by what the actions can tell
+    about the `horizon` independent rounds [1]_. All arms have each of the means in turn; that of
     0.5 makes the null hypothesis true.
 
     References
@@ -338,8 +338,8 @@ def show_correction(experiment: Experiment, made: Corrected) -> Exhibit:
         text=(
             f"{_N_ARMS} equal Bernoulli arms, {made.size}; tested is whether the mean of the least pulled "
             f"arm is 0.5. Plain UCB, for which no correction is known, rejects {plain:.1%} of true nulls.",
-            "Corrections: tight, our bound on the max information of the actions, and dwork, the published "
-            "one. Both become vacuous once epsilon times the root of the rounds passes about 3.",
+            "Corrections of any p-value: tight, ours, and dwork, the published one. Both cost more the "
+            "larger epsilon times the root of the rounds is; inference.shifted_p_value does not.",
             "Why ours differs from what was published: the paper proves the correction and tries it on "
             "nothing.",
         ),

@@ -66,7 +66,7 @@ class Parameters:
 
     @property
     def bounded(self) -> bool:
-        """Whether Theorem 1 speaks of this policy and these rewards, vacuous or not."""
+        """Whether a bound on the bias is proven for this policy and these rewards."""
         return policy(self.policy).private and self.reward == "bernoulli"
 
     @property
@@ -106,21 +106,13 @@ def _promises(parameters: Parameters) -> list[str]:
             "Nothing is protected here: Gaussian rewards have no bounds, and the noise is made for rewards "
             "from 0 to 1. No bound on the bias is proven either."
         ]
-    bound = (
-        "Proven (Theorem 1 of Neel and Roth, 2018): the bias of an arm is at most (e^epsilon - 1) times "
-        f"its mean, here {math.expm1(epsilon):.4f} times."
-    )
-    if epsilon > math.log(2.0):
-        bound = (
-            "Theorem 1 of Neel and Roth (2018) bounds the bias of an arm by (e^epsilon - 1) times its mean. "
-            f"Above ln 2 = 0.693, as here at epsilon {epsilon:g}, that is more than the mean itself: it says "
-            "nothing."
-        )
     return [
         f"Protected: every single reward, from whoever sees which arms were chosen and nothing else. Another "
         f"reward in one round changes the probability of any choices by a factor of at most e^{epsilon:g} = "
         f"{math.exp(min(epsilon, 700.0)):.4g}.",
-        bound,
+        "Proven: the bias of an arm is at most tanh(epsilon/4), whatever its mean, here "
+        f"{inference.bias_bound(epsilon):.4f}, and at most what the table shows for the given means (the "
+        "log-odds shift; it improves on Theorem 1 of Neel and Roth, 2018).",
         "Not protected: what the analyst sees. The sums and means of the rewards are the true ones, without "
         "noise; publishing them needs its own privacy protection. For someone with rewards in m rounds, "
         "epsilon is m times as large.",
@@ -159,7 +151,7 @@ class Comparison:
     def bound(self) -> Floats | None:
         """What the absolute bias of each arm is proven to stay within, float64[K]; None for no bound."""
         epsilon = self.parameters.epsilon
-        if epsilon is None or not self.parameters.bounded or epsilon > math.log(2.0):
+        if epsilon is None or not self.parameters.bounded or math.isinf(epsilon):
             return None
         return np.asarray(inference.bias_bound(epsilon, self.parameters.means), dtype=np.float64)
 
