@@ -42,10 +42,10 @@ visitors = np.random.default_rng(3)
 for _ in range(600):
     arm = test.select()
     test.update(arm, float(visitors.random() < truth[arm]))
-test.to_frame()
+test.report(control="red")
 
 # %% [markdown]
-# The choices are private: they reveal little about any single reward. Therefore a p-value can be shifted when *the
+# This answer holds whenever one looks, and whatever policy chose. The choices are private: they reveal little about any single reward. Therefore a p-value can be shifted when *the
 # choices* alone decided which arm to test. Here it is the arm that was pulled most, against a conversion rate of 0.3.
 
 # %%

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from equinoise._lazy import attach
 from equinoise.bandits.policies.registry import POLICIES, Policy, live_names
+from equinoise.bandits.replay.logged import report
 from equinoise.bandits.replay.tableau import History, Replay, interact, replay
 from equinoise.bandits.result import BanditRun
 from equinoise.bandits.simulate import simulate
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from equinoise.bandits.replay import tableau
 
 __all__ = ["DPKLUCB", "POLICIES", "UCB", "UCB1", "Bandit", "BanditRun", "History", "LazyDPTS", "Policy"]
-__all__ += ["PrivateBandit", "PrivateUCB", "Replay", "Ticket", "interact", "linear", "replay", "simulate"]
-__all__ += ["tableau"]
+__all__ += ["PrivateBandit", "PrivateUCB", "Replay", "Ticket", "interact", "linear", "replay", "report"]
+__all__ += ["simulate", "tableau"]
 
 __getattr__, __dir__ = attach(
     __name__, {"": ("linear",), "live": live_names(), "replay.tableau": ("tableau",)}

@@ -5,6 +5,7 @@ an epsilon-private learner released, such as its actions. For an arm's mean ther
 :mod:`equinoise.inference.shift`; for any other p-value :mod:`equinoise.inference.maxinfo`.
 """
 
+from equinoise.inference.answer import Report, report
 from equinoise.inference.maxinfo import adjusted_p_value, corrected_level, max_information
 from equinoise.inference.sequences import Totals, confidence_sequence, e_bh, e_value
 from equinoise.inference.shift import bias_bound, shifted_interval, shifted_p_value
@@ -13,6 +14,7 @@ from equinoise.inference.weighted import ArmMeans, arm_means
 
 __all__ = [
     "ArmMeans",
+    "Report",
     "Totals",
     "adjusted_p_value",
     "arm_means",
@@ -23,6 +25,7 @@ __all__ = [
     "e_bh",
     "e_value",
     "max_information",
+    "report",
     "shifted_interval",
     "shifted_p_value",
     "z_test",

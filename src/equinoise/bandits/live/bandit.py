@@ -12,6 +12,7 @@ from equinoise.bandits.live import state
 from equinoise.bandits.live.player import Player, Setting, arm_names, check_name
 from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket, whole
 from equinoise.bandits.rewards import Draws
+from equinoise.inference import Report, Totals, report
 
 Arm = int | str
 _MOST_AT_ONCE = 2**20
@@ -116,6 +117,23 @@ class Bandit(Live):
                 "dropped": self._tallies.dropped.astype(bool),
             }
         )
+
+    @locked
+    def report(self, control: Arm | None = None, alpha: float = 0.05) -> Report:
+        """Return which arms are better or worse than a control, as :func:`equinoise.inference.report` does.
+
+        By default the first arm in play is the control. The answer comes from the true rewards: it is not
+        private. ValueError for a bandit without bounds, of whose means nothing is certain.
+        """
+        if self.bounds is None:
+            raise ValueError("report needs bounds of the rewards, and this bandit has none")
+        tallies, place = self._tallies, self._rows[0] if control is None else self._place(control)
+        squares = tallies.square_sum + tallies.reward_sum**2 / np.maximum(tallies.pulls, 1)
+        totals = Totals(tallies.pulls, tallies.reward_sum, np.fmin(squares, tallies.reward_sum))
+        return report(totals, labels=self.arms, bounds=self.bounds, control=place, alpha=alpha)
+
+    def _repr_html_(self) -> str | None:
+        return None if self.bounds is None else self.report()._repr_html_()
 
     @overload
     def select(self) -> Arm: ...

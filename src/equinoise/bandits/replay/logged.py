@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import DataFrame, Floats, Ints, Words
 from equinoise.bandits.entry import MAX_HORIZON, check_bounds
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.result import History
+from equinoise.inference import Report, Totals, report as answer
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _UNLIKELY = 1e-6  # of arms drawn with equal probabilities: below, they were not
+_TIMES = 20  # of a report at which intervals are computed
 _SUM = 1e-6  # how far probabilities may be from a sum of one
 
 
@@ -313,3 +316,52 @@ def _uniforms(key: Words, entity: int, replicate: int, n: int) -> Floats:
     fill_words(states, n, words)
     uniforms: Floats = ((words[:, 0] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return uniforms
+
+
+def report(
+    frame: DataFrame,
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
+    bounds: tuple[float, float] = (0.0, 1.0),
+    control: Hashable = None,
+    alpha: float = 0.05,
+) -> Report:
+    """Answer from a log which arms are better or worse than a control, whatever policy gathered it.
+
+    Parameters
+    ----------
+    frame, arm, reward, bounds
+        As in :func:`replay`, rows in the order of the experiment.
+    control : label, optional
+        An arm of the log, by default the first.
+    alpha : float
+        As in :func:`equinoise.inference.report`, which says more.
+
+    Returns
+    -------
+    Report
+        With intervals over time. Raises TypeError or ValueError for columns and arguments of the wrong kind
+        or out of range.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"arm": list("AB") * 500, "reward": [0, 1, 1, 1, 0, 0, 0, 1, 0, 1] * 100})
+    >>> print(report(log).verdict)
+    B is better than A, by 0.6 (0.5 to 0.693).
+    """
+    labels, arms = arm_column(frame, arm)
+    low, high = check_bounds(bounds)
+    values = (number_column(frame, "reward", reward, low, high) - low) / (high - low)
+    if control is not None and control not in labels:
+        raise ValueError(f"control must be one of the arms {list(labels)}, got {_checks.shown(control)}")
+    ends = [0, *_results.checkpoints(len(arms), _TIMES).tolist()]
+    parts = [
+        [np.bincount(arms[a:b], values[a:b] ** power, len(labels)) for a, b in pairwise(ends)]
+        for power in (0, 1, 2)
+    ]
+    n, s, q = (np.cumsum(part, axis=0) for part in parts)
+    at = 0 if control is None else labels.index(control)
+    totals = Totals(n.astype(np.int64), s, q)
+    return answer(totals, labels=labels, bounds=(low, high), control=at, alpha=alpha)

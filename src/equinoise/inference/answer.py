@@ -1,0 +1,175 @@
+"""An experiment's answer: which arm is better, by how much, and what that rests on."""
+
+import html
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equinoise import _checks
+from equinoise._typing import Axes, DataFrame, Floats, Ints
+from equinoise.inference.sequences import Totals, confidence_sequence
+
+_FACTORS = 2.0 ** (np.arange(1, 41) / 4.0)  # by which an experiment is thought to be continued
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What the rewards of K arms say, at the last of T times and before.
+
+    Attributes
+    ----------
+    verdict : str
+        The answer in a sentence or two.
+    frame : pandas.DataFrame
+        A row an arm: arm, pulls, mean, low, high, and difference, difference_low, difference_high from the
+        control; NaN for the control itself, and where a reward is missing.
+    assumed : str
+        What the intervals rest on.
+    rounds : int64[T]
+    low, high : float64[T, K]
+        Ends of the means' intervals over time, of which the frame has the last.
+
+    Examples
+    --------
+    >>> print(report(Totals([500, 500], [150, 210]), labels=["A", "B"]).verdict)
+    B is better than A, by 0.12 (0.00371 to 0.234).
+    """
+
+    verdict: str
+    frame: DataFrame
+    assumed: str
+    rounds: Ints
+    low: Floats
+    high: Floats
+
+    def __str__(self) -> str:
+        table = self.frame.to_string(index=False, float_format="{:.4g}".format, na_rep="")
+        return f"{self.verdict}\n\n{table}\n\n{self.assumed}"
+
+    def _repr_html_(self) -> str:
+        table = self.frame.to_html(index=False, float_format="{:.4g}".format, na_rep="")
+        return f"<p>{html.escape(self.verdict)}</p>{table}<p><small>{html.escape(self.assumed)}</small></p>"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the means' intervals over the rounds; return the Axes."""
+        from equinoise.report import figures
+
+        series = [
+            figures.Curve(figures.printable(str(label)), self.rounds, (low + high) / 2.0, low, high)
+            for label, low, high in zip(self.frame["arm"], self.low.T, self.high.T, strict=True)
+        ]
+        return figures.curves(ax, series, horizontal="rounds", vertical="mean reward, with its interval")
+
+
+def report(
+    totals: Totals,
+    *,
+    labels: Sequence[Hashable] | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    control: int = 0,
+    alpha: float = 0.05,
+    method: str = "betting",
+) -> Report:
+    """Answer which arms are better or worse than a control, by confidence sequences.
+
+    Parameters
+    ----------
+    totals : Totals
+        Of K arms, or [T, K] at T times, of rewards that are scaled to [0, 1].
+    labels : sequence, optional
+        What the arms are called; their numbers by default.
+    bounds : (float, float)
+        The rewards that 0 and 1 stand for.
+    control : int
+        The arm that the others are compared with.
+    alpha, method
+        As in :func:`confidence_sequence`; the means hold together, and so do the differences.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    Notes
+    -----
+    The intervals of several times are intersected. What would be shown by more rounds is looked for in up to
+    1,000 times as many, in which all totals grow alike: a guess, and no promise.
+
+    References
+    ----------
+    .. [1] Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B 86,
+       Theorem 3; the comparison with a control is at the head of :mod:`equinoise.inference.sequences`.
+
+    Examples
+    --------
+    >>> print(report(Totals([60, 60], [30.0, 36.0]), labels="AB").verdict)
+    No difference from A is shown yet. If B keeps its 0.1, about 1,500 more rounds show it.
+    """
+    import pandas as pd
+
+    k = totals.pulls.shape[-1]
+    arm, names = _checks.integer("control", control, 0, k - 1), list(range(k) if labels is None else labels)
+    if len(names) != k:
+        raise ValueError(f"labels must be {k}, one for each arm, got {len(names)}")
+    base, span = bounds[0], bounds[1] - bounds[0]
+    over = Totals(*(part.reshape(-1, k) for part in (totals.pulls, totals.reward_sum, totals.square_sum)))
+    last = Totals(over.pulls[-1], over.reward_sum[-1], over.square_sum[-1])
+    low, high = (base + span * end for end in _together(over, None, alpha, method))
+    mean = np.where(last.pulls > 0, base + span * last.reward_sum / np.maximum(last.pulls, 1), np.nan)
+    ends = _together(over, arm, alpha, method) if k > 1 else (np.full((1, 1), np.nan),) * 2
+    away = np.where(np.arange(k) == arm, np.nan, mean - mean[arm]), span * ends[0][-1], span * ends[1][-1]
+    columns = {"arm": names, "pulls": last.pulls, "mean": mean, "low": low[-1], "high": high[-1]}
+    columns |= dict(zip(("difference", "difference_low", "difference_high"), away, strict=True))
+    assumed = (
+        f"With a chance of at least {1.0 - alpha:g} all means lie in their intervals at all times, and with "
+        "as much all differences in theirs, whatever chose the arms, and whenever one looks or stops. That "
+        f"takes rewards from {base:g} to {base + span:g}, each with its arm's mean whatever came before, and "
+        "none that is missing because of what it is."
+    )
+    if k == 1:
+        known = f"lies between {low[-1, 0]:.3g} and {high[-1, 0]:.3g}" if last.pulls[0] else "is not known"
+        said = f"The mean of {names[0]} {known}."
+    else:
+        said = _shown(names, arm, *away) or _not_shown(names, arm, away[0], last, alpha, method)
+    return Report(said, pd.DataFrame(columns), assumed, over.pulls.sum(axis=1), low, high)
+
+
+def _together(over: Totals, control: int | None, alpha: float, method: str) -> tuple[Floats, Floats]:
+    """Return intervals at all times intersected, NaN before there is any."""
+    low, high = confidence_sequence(over, alpha=alpha, method=method, control=control)
+    return np.fmax.accumulate(low), np.fmin.accumulate(high)
+
+
+def _shown(names: list[Hashable], control: int, away: Floats, low: Floats, high: Floats) -> str:
+    """Say which arms are better or worse than the control; nothing where none is."""
+    said = []
+    for name, size, *ends in zip(names, away.tolist(), low.tolist(), high.tolist(), strict=True):
+        if ends[0] > 0.0 or ends[1] < 0.0:
+            how, (least, most) = "better" if size > 0.0 else "worse", sorted(map(abs, ends))
+            by = f"{abs(size):.3g} ({least:.3g} to {most:.3g})"
+            said.append(f"{name} is {how} than {names[control]}, by {by}.")
+    return " ".join(said)
+
+
+def _not_shown(
+    names: list[Hashable], control: int, away: Floats, last: Totals, alpha: float, method: str
+) -> str:
+    """Say that no difference is shown, and how many rounds more of the same would show one."""
+    words = f"No difference from {names[control]} is shown yet."
+    if np.isnan(away).all():
+        return words
+    pulls = np.rint(last.pulls * _FACTORS[:, None]).astype(np.int64)
+    grown = pulls / np.maximum(last.pulls, 1)
+    more = Totals(pulls, last.reward_sum * grown, last.square_sum * grown)
+    low, high = confidence_sequence(more, alpha=alpha, method=method, control=control)
+    needed = np.where((low > 0.0) | (high < 0.0), _FACTORS[:, None], np.inf).min(axis=0)
+    arm = int(needed.argmin())
+    if needed[arm] == np.inf:
+        return f"{words} As the arms look now, {_FACTORS[-1]:,.0f} times as many rounds would not show any."
+    rounds = float(f"{(needed[arm] - 1.0) * last.pulls.sum():.1e}")
+    return f"{words} If {names[arm]} keeps its {away[arm]:.3g}, about {rounds:,.0f} more rounds show it."
