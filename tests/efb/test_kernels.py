@@ -144,7 +144,7 @@ def test_a_shared_exploration_is_used_too():
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 15, 16, 17, 32, 33, 255, 256, 257, 300, 4097])
 @pytest.mark.parametrize("mechanism", ["hashing", "laplace"])
 def test_draws_of_one_infoset_follow_the_policy(width, mechanism):
-    """Chi-square over 20,000 trials at p > 1e-6; actions of small probability are put together.
+    """Chi-square over 8,000 trials at p > 1e-6; actions of small probability are put together.
 
     With symbols strategies come from the exploration rho nu too, which is uniform here.
     """
@@ -155,7 +155,7 @@ def test_draws_of_one_infoset_follow_the_policy(width, mechanism):
     server = Server(tree, horizon=10**6, epsilon=1.0, mechanism=mechanism, seed=width)
     server._weights = setup.make_weights(tree, policy)
     policy = (1 - server.tuning.explore) * policy + server.tuning.explore / width
-    n = 20_000
+    n = 8_000
     counts = np.zeros(width)
     for _ in range(n):
         counts[server.draw().actions[0]] += 1
