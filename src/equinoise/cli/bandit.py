@@ -109,5 +109,5 @@ def _show(made: Any) -> None:
     common.print_table(arms, heads, (",d", "g", ".4f", *["z.4f"] * len(names)), made.parameters.replicates)
     if n_arms > _MOST_ARMS:
         print(f"The first {_MOST_ARMS} arms; all of them are in bias.csv.")
-    for sentence in made.sentences:
+    for sentence in made.document()["notes"]:
         common.paragraph(sentence, "- ")

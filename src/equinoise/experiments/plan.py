@@ -24,7 +24,6 @@ __all__ = ["PILLARS", "SCALES", "Finished", "Report", "Settings", "Step", "perfo
 
 _UNFINISHED = ".unfinished"  # folder for the blocks of experiments that were interrupted
 _OURS = re.compile(r"(tables/[a-z0-9-]+\.csv|figures/[a-z0-9-]+\.(png|svg))")
-_HALF = re.compile(r"\.(report\.html|run\.json|[a-z0-9-]+\.(csv|png|svg))\.[0-9a-f]{12}\.tmp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,10 +192,6 @@ def perform(
     finished parts of an experiment stay in a hidden folder there until it is done. The report is yielded
     after every step, when its files have been written; `watch` takes a step and the share of it that is done.
     """
-    for part in (".", "tables", "figures"):  # what a kill left in the middle of a write
-        for path in (folder / part).glob(".*.tmp"):
-            if _HALF.fullmatch(path.name):
-                path.unlink(missing_ok=True)
     earlier, planned = _rows(folder), {(step.pillar, step.name) for step in report.steps}
     pillars = {pillar for pillar, _ in planned}
     for row in earlier:

@@ -13,7 +13,7 @@ import pytest
 
 from equinoise import bandits, inference
 from equinoise.experiments.commands import common
-from equinoise.experiments.commands.bandit import Parameters, compare, parsed
+from equinoise.experiments.commands.bandit import Parameters, compare, parsed, sentences
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_files_agree_with_the_comparison(made):
     document = json.loads(files["run.json"])
     assert document["arms"] == made.arms()
     assert document["runs"]["ucb"]["regret"] == pytest.approx(made.runs["ucb"].regret[:, -1].mean())
-    assert document["notes"] == list(made.sentences)
+    assert document["notes"] == list(sentences(made.parameters))
 
 
 @pytest.mark.parametrize(

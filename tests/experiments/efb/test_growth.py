@@ -40,4 +40,4 @@ def test_growth_runs_each_horizon_with_its_own_tuning():
     slope = math.log(frame["regret"][1] / frame["regret"][0]) / math.log(3)
     assert made.tables["theory"].frame["ours"][0] == pytest.approx(slope)
     assert made.tables["theory"].frame["published"][0] == 0.5
-    assert f"power {slope:.3f}" in made.headline
+    assert f"T^{slope:.3f} (" in made.headline

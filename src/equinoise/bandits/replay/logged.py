@@ -15,10 +15,11 @@ from equinoise._typing import DataFrame, Floats, Ints, Words
 from equinoise.bandits.entry import MAX_HORIZON, check_bounds
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.result import History
-from equinoise.inference import Report, Totals, report as answer
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from equinoise.inference import Report
 
 _UNLIKELY = 1e-6  # of arms drawn with equal probabilities: below, they were not
 _TIMES = 20  # of a report at which intervals are computed
@@ -351,6 +352,8 @@ def report(
     >>> print(report(log).verdict)
     B is better than A, by 0.6 (0.5 to 0.693).
     """
+    from equinoise import inference
+
     labels, arms = arm_column(frame, arm)
     low, high = check_bounds(bounds)
     values = (number_column(frame, "reward", reward, low, high) - low) / (high - low)
@@ -363,5 +366,5 @@ def report(
     ]
     n, s, q = (np.cumsum(part, axis=0) for part in parts)
     at = 0 if control is None else labels.index(control)
-    totals = Totals(n.astype(np.int64), s, q)
-    return answer(totals, labels=labels, bounds=(low, high), control=at, alpha=alpha)
+    totals = inference.Totals(n.astype(np.int64), s, q)
+    return inference.report(totals, labels=labels, bounds=(low, high), control=at, alpha=alpha)

@@ -66,10 +66,7 @@ _WRONG = ("oful", "variance")
 
 def _divided(case: tuple[str, str]) -> str:
     if case == _WRONG:
-        return (
-            "The statistic is too large by the root of pulls/dimension, under uniform play as well; 76% is "
-            "what some 200 pulls would show, and here the most pulled arm has about 110."
-        )
+        return "Too large by the root of pulls/dimension: 200 pulls would show 76%, here there are about 110."
     if case[1] == "variance":
         return "No matter of adaptivity: too large by the root of pulls/dimension under every policy."
     return "The statistic as it should be: no policy breaks it here."
@@ -132,16 +129,14 @@ def show_regression(experiment: Experiment, made: PValues) -> Exhibit:
         text=(
             f"5 arms in 5 dimensions, {made.size}; tested is whether the first coefficient of the most "
             "pulled arm is 0, which is true.",
-            "Why ours differs from what was published: the statistic of the published program misses a "
-            "square root. With it this setting is well calibrated under every policy.",
+            "Why ours differs from what was published: the published program's statistic lacks a root.",
         ),
         tables={"published": made.table("P-values below 0.05", _divided, {_WRONG: 0.76})},
         figures={
             "p-values": Picture(
                 "P-values of a true null; an honest test has a flat histogram",
-                f"Divided by the standard error the histograms are flat, {right:.1%} at or below 0.05 under "
-                f"OFUL. Divided by the variance they pile up near 0, {wrong:.0%} under OFUL and {level:.0%} "
-                "under uniform play.",
+                f"At or below 0.05: {right:.1%} under OFUL; divided by the variance {wrong:.0%}, "
+                f"and {level:.0%} under uniform play.",
                 column(made.plot, 4.4),
             )
         },
@@ -228,10 +223,8 @@ def show_selection(experiment: Experiment, made: PValues) -> Exhibit:
         headline=f"At 5% it rejects up to {shares[worst]:.0%} of true nulls ({worst}); {control:.1%} under "
         "uniform play.",
         text=(
-            f"Equal N(0, 1) arms, {made.size}. The arm is chosen by the actions alone, as the paper's "
-            "Corollary 2 allows.",
-            "Why ours differs from what was published: the paper has no such setting. It is here because "
-            "its own, above, does not show what it is said to show.",
+            f"Equal N(0, 1) arms, {made.size}. The actions alone choose the arm, as Corollary 2 allows.",
+            "Why ours differs from what was published: the paper's own setting, above, shows no such thing.",
         ),
         tables={"rejected": made.table("Rejected at 5%", lambda case: str(case.why), {})},
         figures={

@@ -103,21 +103,18 @@ def _promises(parameters: Parameters) -> list[str]:
         return ["Nothing is protected: at an infinite epsilon there is no noise, and no bound is proven."]
     if not parameters.bounded:
         return [
-            "Nothing is protected here: Gaussian rewards have no bounds, and the noise is made for rewards "
-            "from 0 to 1. No bound on the bias is proven either."
+            "Nothing is protected: Gaussian rewards have no bounds. No bound on the bias is proven either."
         ]
     return [
         f"Protected: every single reward, from whoever sees which arms were chosen and nothing else. Another "
-        f"reward in one round changes the probability of any choices by a factor of at most e^{epsilon:g} = "
-        f"{math.exp(min(epsilon, 700.0)):.4g}.",
+        f"one changes the probability of any choices by at most e^{epsilon:g} = "
+        f"{math.exp(min(epsilon, 700.0)):.4g} times.",
         "Proven: the bias of an arm is at most tanh(epsilon/4), whatever its mean, here "
         f"{inference.bias_bound(epsilon):.4f}, and at most what the table shows for the given means (the "
         "log-odds shift; it improves on Theorem 1 of Neel and Roth, 2018).",
-        "Not protected: what the analyst sees. The sums and means of the rewards are the true ones, without "
-        "noise; publishing them needs its own privacy protection. For someone with rewards in m rounds, "
-        "epsilon is m times as large.",
-        "A simulation protects nobody: its noise comes from a seed. For people there is "
-        "equinoise.bandits.PrivateUCB.",
+        "Not protected: what the analyst sees. Sums and means are the true ones. For someone with rewards in "
+        "m rounds epsilon is m times as large. A simulation protects nobody, since its noise comes from a "
+        "seed: for people there is equinoise.bandits.PrivateUCB.",
     ]
 
 
@@ -141,11 +138,6 @@ class Comparison:
             f"{made.policy}{budget}: {len(made.means):,} arms, {made.horizon:,} rounds, "
             f"{made.replicates:,} replicates, seed {made.seed}"
         )
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What is protected, what is not, and how to read the tables, in plain words."""
-        return sentences(self.parameters)
 
     @property
     def bound(self) -> Floats | None:
@@ -199,10 +191,10 @@ class Comparison:
     def exhibit(self) -> Exhibit:
         """Return what it shows: how it was made, tables, figures, and how to read them."""
         asked, plain = self.summaries[self.parameters.policy], self.summaries["ucb"]
-        headline = (
-            f"Mean absolute bias {asked.mean_absolute_bias:.4f} at a regret of {asked.regret:,.1f}; "
-            f"plain UCB: {plain.mean_absolute_bias:.4f} at {plain.regret:,.1f}."
+        pairs = (
+            f"{each.mean_absolute_bias:.4f} at a regret of {each.regret:,.1f}" for each in (asked, plain)
         )
+        headline = "Mean absolute bias {}; plain UCB: {}.".format(*pairs)
         series = [(run.label, run) for run in self.runs.values()]
         found: dict[tuple[str, float | None], Summary] = {(n, None): s for n, s in self.summaries.items()}
         plots = {
@@ -216,18 +208,16 @@ class Comparison:
             "frontier": "Mean absolute bias against regret, with 95% intervals",
             "regret": "Cumulative regret, with 95% intervals",
         }
-        question = (
-            "How biased are the means that a bandit gathers, and what does a smaller bias cost in regret?"
-        )
+        question = "How biased are the means that a bandit gathers, and what does less bias cost in regret?"
         shown = {stem: Table(captions[stem], frame) for stem, frame in tables.items()}
         drawn = {stem: Picture(captions[stem], headline, figures.drawn(plot)) for stem, plot in plots.items()}
-        words = "bandit", SECTIONS["bias"], self.title, question, headline, self.sentences
+        words = "bandit", SECTIONS["bias"], self.title, question, headline, sentences(self.parameters)
         return Exhibit(*words, shown, drawn)
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the tables, and the sentences."""
         runs = {name: _finite(summary._asdict()) for name, summary in self.summaries.items()}
-        parts: dict[str, Any] = {"runs": runs, "arms": self.arms(), "notes": self.sentences}
+        parts: dict[str, Any] = {"runs": runs, "arms": self.arms(), "notes": sentences(self.parameters)}
         made = common.document("bandit", self.parameters, self.seconds, **parts)
         made["parameters"] |= made["parameters"].pop("options")
         return made

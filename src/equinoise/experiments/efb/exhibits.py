@@ -99,20 +99,14 @@ def study(
         progress(i / len(plan))
     game = experiment.title.partition(":")[0]
     return experiment.exhibit(
-        question=f"How much regret does a server have after {study.trials:,} users, when each report is "
-        "private?",
+        question=f"How much regret has a server after {study.trials:,} users, whose reports are private?",
         headline=_headline(study, runs),
         text=_text(study, tree, environment, runs),
         tables={
             "regret": Table(
-                f"Regret after {study.trials:,} trials, mean of {study.replicates} replicates with its 95% "
-                "interval, and the bound that is proven for the mean",
-                _frame(runs),
+                f"Regret of {study.replicates} replicates, with 95% intervals and proven bounds", _frame(runs)
             ),
-            "theory": Table(
-                "What theory says and what came out; the published figures are bounds",
-                comparison(_claims(study, runs)),
-            ),
+            "theory": Table("Published bounds, and what came out", comparison(_claims(study, runs))),
         },
         figures={"curve": _curve_picture(game, study, runs), "epsilons": _epsilon_picture(game, study, runs)},
     )
@@ -130,13 +124,11 @@ def _frame(runs: Runs) -> DataFrame:
 
     rows = []
     for cell, run in runs.items():
-        mean, low, high = _final(run)
-        bound = run.regret_bound if cell != UNIFORM else math.nan
-        horizon, tuning = int(run.trials[-1]), run.tuning
-        informative = math.nan  # until then the bound exceeds 1 per trial, however long the horizon
+        (mean, low, high), horizon, tuning = _final(run), int(run.trials[-1]), run.tuning
+        bound = informative = math.nan  # until then the bound exceeds 1 per trial, however long the horizon
         if cell != UNIFORM:
             whole = tuning.start_cost / tuning.learning_rate + tuning.slope * horizon + tuning.offset
-            informative = whole**2 / horizon
+            bound, informative = run.regret_bound, whole**2 / horizon
         own = (cell.learner, cell.mechanism or None, cell.tuning or None, cell.epsilon, run.bytes_a_report)
         rows.append((*own, mean, low, high, bound, mean / bound, informative))
     names = "learner mechanism tuning epsilon bytes regret ci_low ci_high bound regret_to_bound"
@@ -170,17 +162,16 @@ def _text(study: Study, tree: games.GameTree, environment: games.Environment, ru
     best = environment.best_response()[0]
     within = sum(_final(run)[0] <= run.regret_bound for cell, run in runs.items() if cell != UNIFORM)
     return (
-        f"The first player of {study.game} learns against opponents who play uniformly: {tree.n_infosets:,} "
-        f"infosets, {tree.n_actions:,} actions, ln S = {tree.log_n_strategies:.1f}. The best strategy loses "
-        f"{best:.4f} per trial, uniform play {environment.expected_loss(tree.uniform_policy()):.4f}, on a "
-        "scale from 0 to 1.",
+        f"The first player of {study.game} learns against uniform play: {tree.n_infosets:,} infosets, "
+        f"{tree.n_actions:,} actions, ln S = {tree.log_n_strategies:.1f}. The best strategy loses {best:.4f} "
+        f"per trial, uniform play {environment.expected_loss(tree.uniform_policy()):.4f}, on a scale to 1.",
         "Three ways to learn from private reports: as published, with a noised loss for each action and the "
         "paper's tuning; the same reports with the sharp tuning; and one symbol a user, the default.",
-        "All learners but flat-exp3 face the same random draws. The non-private baselines (epsilon infinite) "
-        "are the same learner and IXOMD (Kozuno and others, 2021); flat-exp3 (Tossou and Dimitrakakis, 2017) "
-        "is private and learns over whole strategies, which only a small game allows.",
-        f"In {within} of {len(runs) - 1} runs the mean regret is below the bound. Where a bound still "
-        "exceeds the trivial regret of 1 per trial, the last column says from which trial on it will not.",
+        "All but flat-exp3 face the same random draws. Not private (epsilon infinite) are the same learner "
+        "and IXOMD (Kozuno and others, 2021); flat-exp3 (Tossou and Dimitrakakis, 2017) is private and "
+        "learns over whole strategies, which only a small game allows.",
+        f"In {within} of {len(runs) - 1} runs the mean regret is below the bound. The last column says from "
+        "which trial on a bound is below the trivial regret of 1 per trial.",
         "Why ours differs from what was published: the paper prints a bound and no experiment. " + _KIND,
     )
 
@@ -198,8 +189,8 @@ def _curve_picture(game: str, study: Study, runs: Runs) -> Picture:
     series = [(label, runs[cell]) for label, cell in chosen.items() if cell in runs]
     said = "; ".join(f"{label} ends at {_final(run)[0]:,.0f}" for label, run in series)
     return Picture(
-        f"{game}: cumulative regret over {study.trials:,} trials, with 95% intervals and proven bounds",
-        f"Both axes are logarithmic. {said}. Dotted lines with hollow points are the bounds.",
+        f"{game}: regret over {study.trials:,} trials, with 95% intervals; dotted are proven bounds",
+        f"Both axes are logarithmic. {said}.",
         column(lambda ax: figures.regret_curve(ax, series), 4.8),
     )
 
@@ -216,10 +207,9 @@ def _epsilon_picture(game: str, study: Study, runs: Runs) -> Picture:
     measured = ((e, _final(runs[Cell(*_ONE_SYMBOL, e)])[0]) for e in study.sharp)
     said = ", ".join(f"{mean:,.0f} at epsilon {epsilon:g}" for epsilon, mean in measured)
     return Picture(
-        f"{game}: regret against epsilon, with 95% intervals and proven bounds",
+        f"{game}: regret against epsilon, with 95% intervals; dotted are proven bounds below 1 per trial",
         f"Both axes are logarithmic. With one symbol the regret is {said}; without privacy "
-        f"{_final(runs[FREE])[0]:,.0f}, for uniform play {_final(runs[UNIFORM])[0]:,.0f}. Dotted lines with "
-        "hollow points are bounds, where they are below 1 per trial.",
+        f"{_final(runs[FREE])[0]:,.0f}, for uniform play {_final(runs[UNIFORM])[0]:,.0f}.",
         column(lambda ax: curves(ax, series, **axes, logarithmic="xy", ticks=study.sharp), 4.8),
     )
 
@@ -280,14 +270,11 @@ def growth(
     axes: Any = {"horizontal": "trials T (users)", "vertical": "regret at T", "logarithmic": "xy"}
     return experiment.exhibit(
         question="Theory says the square root: what does a fit say?",
-        headline=f"Regret grows like T to the power {slope:.3f} (95% interval {low:.3f} to {high:.3f}); "
-        "theory: 0.5.",
+        headline=f"Regret grows like T^{slope:.3f} (95% interval {low:.3f} to {high:.3f}); theory: 0.5.",
         text=(
             f"Kuhn poker at epsilon {growth.epsilon:g}, one symbol a user, tuned anew for each horizon, "
-            f"{growth.replicates} replicates. The exponent is the slope of a least-squares line through "
-            "logarithms; its interval comes from the spread over replicates.",
-            "Why ours differs from what was published: the paper prints the exponent of its bound, 0.5, "
-            "and no experiment.",
+            f"{growth.replicates} replicates. The exponent is the slope of a line through logarithms.",
+            "Why ours differs from what was published: the paper prints a bound and no experiment. " + _FIT,
         ),
         tables={
             "regret": Table("Regret at the end of each horizon, and its bound", frame),
@@ -297,10 +284,8 @@ def growth(
         },
         figures={
             "regret": Picture(
-                f"Kuhn poker, ε = {growth.epsilon:g}: regret at the horizon, with 95% intervals, and its "
-                "bound",
-                f"Both axes are logarithmic. The measured points lie on a line of slope {slope:.2f}, the "
-                "bound, above them, on one of slope 0.50.",
+                f"Kuhn poker, ε = {growth.epsilon:g}: regret at the horizon, 95% intervals, and its bound",
+                f"Both axes are logarithmic. The slope of the points is {slope:.2f}, of the bound 0.50.",
                 column(lambda ax: curves(ax, series, **axes)),
             )
         },

@@ -49,16 +49,14 @@ def self_play(
         headline=f"After {match.hands:,} hands average play can be exploited by {', '.join(said[:-1])} and "
         f"{said[-1]} privacy; uniform play by {uniform:.4f}.",
         text=(
-            "Both seats run the learner, each with a new user every hand, who sends one symbol. Judged is "
-            "their play on average over all hands: exploitability is half of what both players could gain a "
-            "hand by a best response, in antes, as OpenSpiel measures it.",
-            "It is half the sum of both regrets a hand, in antes, so it falls like the root of the number of "
+            "Both seats run the learner, each with a new user a hand, who sends one symbol. Judged is play "
+            "on average over all hands: exploitability is half of what both could gain a hand by a best "
+            "response, in antes. It is half the sum of both regrets a hand, so it falls like the root of the "
             "hands. The paper proves its bound for opponents who do not react, and has no such experiment.",
         ),
         tables={
             "exploitability": Table(
-                f"Exploitability of average play after {match.hands:,} hands, mean of {match.replicates} "
-                "replicates with its 95% interval, and its share of uniform play's",
+                f"Exploitability of average play, of {match.replicates} replicates, and the share of uniform",
                 pd.DataFrame(rows, columns=names),
             )
         },

@@ -171,8 +171,7 @@ def column(
         text=_text(histogram, what, tables, printed, given=settings.csv is not None),
         tables={
             "measures": Table(
-                f"Every mechanism at every epsilon, {what}; lower bound: no certified profile of the same "
-                "scales has a smaller KL",
+                "Every mechanism and epsilon; no certified profile of its scales is below the lower bound",
                 tables.to_frame(),
             ),
             "published": Table(
@@ -211,12 +210,10 @@ def _text(
         f"{what[0].upper()}{what[1:]} in {histogram.n_bins} bins; bounds from the data, as in the paper. In "
         f"{certified} of {len(searches)} searches every record is satisfied, checked from the definition.",
         f"The paper's Laplace mechanism ignores that one record in {histogram.n:,} is drawn: its actual "
-        f"epsilon is at most {100.0 * max(shares):.2g}% of the nominal one. So the tables have two more: "
-        "Laplace calibrated for any data (amplified) and for these data (smallest), with the least uniform "
-        "scale that satisfies every record.",
+        f"epsilon is at most {100.0 * max(shares):.2g}% of the nominal one. So there are two more: the least "
+        "uniform scale that is enough for any data (amplified), and for these (smallest).",
         "Why ours differs from what was published: these are other data. And with the paper's five scales "
-        "best response ends far from its figures, while the lower bound says how little could be better "
-        f"with these scales. {_level(tables, printed)}",
+        f"best response ends far from its figures, near the lower bound. {_level(tables, printed)}",
     )
     return (*paragraphs, _KEEP) if given else paragraphs
 
@@ -281,10 +278,8 @@ def _kl_picture(tables: Tables, printed: Printed, what: str) -> Picture:
     shown = epsilons[len(epsilons) // 2]
     return Picture(
         f"Divergence of the release from the original over epsilon, {what}, and the published figures",
-        f"Both axes are logarithmic. At epsilon {shown:g} the divergences are: "
-        f"{_said(tables, names, shown)}; the lower bound of the default scales is "
-        f"{tables.lower_bound['default', shown]:.3g}. Hollow points alone are published figures; those "
-        "printed as zero have no place on such an axis.",
+        f"Both axes are logarithmic. At epsilon {shown:g}: {_said(tables, names, shown)}; lower bound of the "
+        f"default scales {tables.lower_bound['default', shown]:.3g}. Hollow points alone are published.",
         column_figure(lambda ax: curves(ax, series, **axes), 5.0),
     )
 
@@ -305,8 +300,7 @@ def _distribution_picture(tables: Tables, unit: str) -> Picture:
     profiles = {name: tables.profiles[name, _SHOWN] for name in names}
     return Picture(
         f"What is released at ε = {_SHOWN:g}, and the original",
-        "The grey area is the original. The lines are releases, whose divergences from it are: "
-        f"{_said(tables, names, _SHOWN)}.",
+        f"Grey is the original. Divergences of the releases from it: {_said(tables, names, _SHOWN)}.",
         column_figure(lambda ax: drawing.released(ax, profiles, unit)),
     )
 
@@ -318,7 +312,6 @@ def _noise_picture(tables: Tables, unit: str) -> Picture:
     quiet = profile.counts[:, int(profile.game.scales.argmin())].sum() / profile.game.n
     return Picture(
         f"How much noise records have by their value, ε = {_SHOWN:g}; larger points are more records",
-        f"{quiet:.0%} of the records use the smallest scale, which is nearly no noise. Horizontal lines are "
-        "uniform scales: the paper's, and the least that is private for these data.",
+        f"{quiet:.0%} of the records use the smallest scale, nearly no noise. Lines are uniform scales.",
         column_figure(lambda ax: drawing.noise(ax, profile, uniform, unit)),
     )

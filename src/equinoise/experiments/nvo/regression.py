@@ -211,10 +211,9 @@ def pair(
         f"the error of one trained on the data; on a Laplace release {laplace:.2f} times.",
         text=(
             f"Predicted: {chosen.what}. A network of three layers of ten rectified linear units is trained "
-            "on the data, on an NVO release and on a Laplace release, each of as many rows as there are "
-            f"records, and its root mean square error over the data is taken; {n} replicates.{kept}",
-            "Why ours differs from what was published: other data, so only errors relative to those of the "
-            "network trained on the data compare, and they stand in the table too.",
+            "on the data, on an NVO release and on a Laplace release, each of as many rows, and judged by "
+            f"its root mean square error over the data; {n} replicates.{kept}",
+            "Why ours differs from what was published: other data; only relative errors compare.",
         ),
         tables={
             "errors": Table(
@@ -273,8 +272,7 @@ def _picture(made: Regression) -> Picture:
     ratio = "RMSE over that of the network\ntrained on the data"
     return Picture(
         "Error of a regression on released data, relative to one on the data, with 95% intervals",
-        f"At epsilon {made.epsilon[0]:g} the network trained on the NVO release has {relative['NVO']:.2f} "
-        f"times the error, that trained on the Laplace release {relative['Laplace']:.2f} times. Hollow "
-        "points are published figures, on other data.",
+        f"At epsilon {made.epsilon[0]:g} it is {relative['NVO']:.2f} times as large on the NVO release, "
+        f"{relative['Laplace']:.2f} times on the Laplace release. Hollow points are published.",
         column(lambda ax: curves(ax, series, vertical=ratio, **axes), 4.2),
     )

@@ -136,9 +136,9 @@ def start(
             f"Best response on {source.what} at epsilon {_EPSILON:g} with the default scales, {_STARTS} "
             f"orders of turns from each start. The theorem asks for a largest scale of {enough:.3f} of the "
             f"range; here it is {float(game.scales.max()):.3f}.",
-            "What does hold: the payoff is a potential, so from a start in which every record is satisfied "
-            "the dynamics never leave such profiles. That is why the default start here is the largest "
-            "scale, and why a profile is called certified only after every record was checked.",
+            "The payoff is a potential: a start in which every record is satisfied leads to such profiles "
+            "alone. So the default start is the largest scale, and certified is what was checked record by "
+            "record.",
         ),
         tables={
             "starts": Table("Where best response ends, by where it starts", pd.DataFrame(rows)),
