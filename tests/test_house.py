@@ -21,7 +21,7 @@ BUDGETS = {
     "efb": 2_200,
     "nvo": 4_800,
     "bandits": 4_800,
-    "inference": 1_200,
+    "inference": 1_300,
     "experiments": 3_300,
     "report": 1_000,
     "cli": 800,

@@ -7,7 +7,8 @@ policy pulls the arm: an **e-value** at any time, that ever reaches 1/alpha with
 falls. Against "at least m" one bets on 1 - X. Wealth is an average over bets c:
 
 * "betting": 16 bets from 1e-4 to 0.95, evenly spaced in logarithms, with weights like c^0.3. Intervals are
-  1.4 to 1.9 times as wide as those for one look, from 20 to 100,000 pulls;
+  1.4 to 1.9 times as wide as those for one look, from 20 to 100,000 pulls (more for a few hundred rewards
+  that hardly vary);
 * "beta-binomial": c uniform on [0, 1], in 64 bets; of rewards of 0 and 1 this averages the likelihood over
   all larger means. A little narrower for a few pulls of good arms, 25% wider at 100,000 pulls of bad ones.
 
@@ -36,7 +37,7 @@ from equinoise.inference.kernels import log_wealths, lowest_means
 from equinoise.inference.shift import shifted
 from equinoise.inference.tests import ALTERNATIVES
 
-_HALVINGS = 30
+_HALVINGS = 24
 
 
 def _bets(c: Floats, weight: Floats) -> Floats:
