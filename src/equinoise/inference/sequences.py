@@ -7,10 +7,10 @@ policy pulls the arm: an **e-value** at any time, that ever reaches 1/alpha with
 falls. Against "at least m" one bets on 1 - X. Wealth is an average over bets c:
 
 * "betting": 16 bets from 1e-4 to 0.95, evenly spaced in logarithms, with weights like c^0.3. Intervals are
-  1.4 to 1.9 times as wide as those for one look, from 20 to 100,000 pulls (more for a few hundred rewards
-  that hardly vary);
+  at most 1.9 times as wide as exact ones for a single look, from 20 to 100,000 rewards of 0 and 1 (wider for
+  a few hundred rewards that hardly vary);
 * "beta-binomial": c uniform on [0, 1], in 64 bets; of rewards of 0 and 1 this averages the likelihood over
-  all larger means. A little narrower for a few pulls of good arms, 25% wider at 100,000 pulls of bad ones.
+  all larger means. A little narrower for a few pulls of good arms, 20% wider at 100,000 pulls of bad ones.
 
 **Totals are enough.** Of n rewards let S be the sum, Q that of squares, A = Q/S, W = S^2/Q. The parabola
 through ln(1 + c (x/m - 1)) at x = 0 that touches it at A lies below it on [0, 1], since its third derivative
@@ -33,7 +33,6 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, Flags, Floats
 from equinoise.inference.arguments import Numbers, together
-from equinoise.inference.kernels import log_wealths, lowest_means
 from equinoise.inference.shift import shifted
 from equinoise.inference.tests import ALTERNATIVES
 
@@ -323,6 +322,8 @@ def _shaped(made: Floats, rewards: ArrayLike | Totals, arms: ArrayLike | None) -
 
 def _wealth(m: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Floats, Floats]:
     """Return the logarithm of wealth against means of at most m, and its slope in m, float64[M, K]."""
+    from equinoise.inference.kernels import log_wealths
+
     moved, made = shifted(m, shift), np.empty((2, *m.shape))
     log_wealths(moved, of, bets, made)
     return made[0], made[1] * (1.0 - moved) / np.fmax(m * (1.0 - m), 1e-300)
@@ -330,6 +331,8 @@ def _wealth(m: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Floats,
 
 def _ends(level: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Floats, Floats]:
     """Return the means at which wealth falls to e^level, and how fast they fall with it, float64[M, K]."""
+    from equinoise.inference.kernels import lowest_means
+
     made = np.empty((2, *level.shape))
     lowest_means(level, of, bets, made)
     m, moved = made[0], shifted(made[0], -shift)
