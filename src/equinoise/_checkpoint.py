@@ -14,12 +14,11 @@ import os
 import re
 import types
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from equinoise import _checks, _files
-from equinoise._typing import Any, Array, Callable, Iterator
+from equinoise._typing import Any, Array, Callable, Iterator, TypeVar
 from equinoise._version import __version__
 
 _KIND = "equinoise replicates, version 1"

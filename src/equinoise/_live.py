@@ -5,10 +5,9 @@ import functools
 import os
 import secrets
 import threading
-from typing import Self, TypeVar
 
 from equinoise import _checks, _files
-from equinoise._typing import Any, Callable, Mapping
+from equinoise._typing import Any, Callable, Mapping, Self, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -1,7 +1,7 @@
 """The names that annotations use, in one place; what is heavy to import is for type checkers alone."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 else:
     Axes = DataFrame = Figure = object
 
-__all__ = ["Any", "Callable", "Iterable", "Iterator", "Mapping", "NamedTuple", "Sequence"]
+__all__ = ["Any", "Callable", "Collection", "Hashable", "Iterable", "Iterator", "Mapping", "NamedTuple"]
+__all__ += ["Self", "Sequence", "TypeVar", "Unpack"]
 __all__ += ["Array", "ArrayLike", "Axes", "DataFrame", "Figure", "Flags", "Floats", "Ints", "Words"]
 
 Array = NDArray[Any]

@@ -15,13 +15,12 @@ import threading
 import time
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._checkpoint import Blocks
-from equinoise._typing import Any, Array, Callable, Iterator
+from equinoise._typing import Any, Array, Callable, Iterator, TypeVar
 
 __all__ = ["run", "tick"]
 

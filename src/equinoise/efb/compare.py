@@ -1,9 +1,7 @@
 """Several runs side by side: one frame in which each has a name."""
 
-from typing import TypeVar
-
 from equinoise import _checks
-from equinoise._typing import Any, DataFrame, Mapping, Sequence
+from equinoise._typing import Any, DataFrame, Mapping, Sequence, TypeVar
 from equinoise.efb.self_play import SelfPlayRun
 from equinoise.efb.simulate import EfbRun
 

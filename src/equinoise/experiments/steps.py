@@ -9,12 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TypeVar
 
 import equinoise
 from equinoise import _checks
 from equinoise._jit import cache_directory
-from equinoise._typing import Any, Callable, Sequence
+from equinoise._typing import Any, Callable, Sequence, TypeVar
 from equinoise.report.exhibit import Exhibit
 
 PILLARS = ("efb", "nvo", "bias")

@@ -1,13 +1,12 @@
 """An experiment's answer: which arm is better, by how much, and what that rests on."""
 
 import html
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Axes, DataFrame, Floats, Ints
+from equinoise._typing import Axes, DataFrame, Floats, Hashable, Ints, Sequence
 from equinoise.inference.sequences import Totals, confidence_sequence
 
 _FACTORS = 2.0 ** (np.arange(1, 41) / 4.0)  # by which an experiment is thought to be continued

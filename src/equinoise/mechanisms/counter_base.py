@@ -4,13 +4,12 @@ import abc
 import functools
 import math
 from fractions import Fraction
-from typing import Self
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._live import Live, locked
-from equinoise._typing import Any, Callable, Floats, Mapping, Words
+from equinoise._typing import Any, Callable, Floats, Mapping, Self, Words
 from equinoise.mechanisms.laplace import secure_laplace
 
 Kernel = Callable[[Floats, int, int, float], float]

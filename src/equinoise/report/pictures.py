@@ -1,11 +1,9 @@
 """Figures about bandits and about releases, in the style of :mod:`equinoise.report.figures`."""
 
-from collections.abc import Collection
-
 import numpy as np
 
 from equinoise._results import Z95
-from equinoise._typing import Any, Axes, Floats, Ints, Mapping, Sequence
+from equinoise._typing import Any, Axes, Collection, Floats, Ints, Mapping, Sequence
 from equinoise.report.figures import LEGEND, STYLES, Series, finish, line, new_axes, repeated
 
 # One per policy, so that colour is never all that tells two apart.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise._typing import DataFrame, Floats, Ints, Words
+from equinoise._typing import DataFrame, Floats, Hashable, Ints, Mapping, Words
 from equinoise.bandits.entry import MAX_HORIZON, check_bounds
 from equinoise.bandits.policies.registry import POLICIES
 from equinoise.bandits.result import History

@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Unpack
 
 import numpy as np
 
 from equinoise import _checks, bandits, inference
-from equinoise._typing import Axes, DataFrame, Mapping, NamedTuple, Sequence
+from equinoise._typing import Axes, DataFrame, Mapping, NamedTuple, Sequence, Unpack
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias import common
 from equinoise.experiments.bias.common import Result, Running, Summary, summarise

@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Unpack
 
 import numpy as np
 
 from equinoise import _checks, _results, bandits, inference
-from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, Mapping, NamedTuple
+from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, Mapping, NamedTuple, Unpack
 from equinoise.bandits import linear
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import PUBLISHED, Result, Running, gather, scaled
