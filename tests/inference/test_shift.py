@@ -160,7 +160,7 @@ def test_p_values_in_plain_python(good, bad, null, epsilon, more):
     """The twin; larger with epsilon; the unshifted at 0; the same from both sides."""
     n, (low, high) = good + bad, sorted((epsilon, more))
     assert shifted_p_value(good, n, null, low) == pytest.approx(
-        min(upper_tail(n, moved(null, low), good), 1), rel=1e-9, abs=1e-300
+        min(upper_tail(n, moved(null, low), good), 1), rel=1e-8, abs=1e-100
     )
     assert shifted_p_value(good, n, null, low) <= shifted_p_value(good, n, null, high) * (1 + 1e-12)
     assert shifted_p_value(good, n, null, 0) == binomial_test(good, n, null, "greater")
@@ -192,7 +192,7 @@ def test_thresholds_are_never_worse_than_those_of_corrected_levels():
     better = 0
     for epsilon, n, share, null in grid:
         trials = int(share * n)
-        s = np.arange(trials + 1)
+        s = np.arange(0, trials + 1, max(trials // 200, 1))
         shifted = shifted_p_value(s, trials, null, epsilon) <= 0.05
         plain = binomial_test(s, trials, null, "greater")
         for method in ("tight", "dwork"):
