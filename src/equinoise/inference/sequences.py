@@ -7,10 +7,10 @@ policy pulls the arm: an **e-value** at any time, that ever reaches 1/alpha with
 falls. Against "at least m" one bets on 1 - X. Wealth is an average over bets c:
 
 * "betting": 16 bets from 1e-4 to 0.95, evenly spaced in logarithms, with weights like c^0.3. Intervals are
-  1.4 to 1.9 times as wide as those for one look, from 20 to 100,000 pulls (more for a few hundred rewards
-  that hardly vary);
+  at most 1.9 times as wide as exact ones for a single look, from 20 to 100,000 rewards of 0 and 1 (wider for
+  a few hundred rewards that hardly vary);
 * "beta-binomial": c uniform on [0, 1], in 64 bets; of rewards of 0 and 1 this averages the likelihood over
-  all larger means. A little narrower for a few pulls of good arms, 25% wider at 100,000 pulls of bad ones.
+  all larger means. A little narrower for a few pulls of good arms, 20% wider at 100,000 pulls of bad ones.
 
 **Totals are enough.** Of n rewards let S be the sum, Q that of squares, A = Q/S, W = S^2/Q. The parabola
 through ln(1 + c (x/m - 1)) at x = 0 that touches it at A lies below it on [0, 1], since its third derivative
