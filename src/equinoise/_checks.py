@@ -8,6 +8,7 @@ argument, says what it takes and shows what it got.
 import math
 import numbers
 import operator
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -93,6 +94,13 @@ def choice(name: str, value: object, options: Collection[str]) -> str:
     if value not in options:
         raise ValueError(f"{name} must be one of {words}, got {shown(value)}")
     return value
+
+
+def path(name: str, value: object) -> str:
+    """Return a path as a str."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} must be a str or a path, got {shown(value)}")
+    return os.fspath(value)
 
 
 def flag(name: str, value: object) -> bool:

@@ -8,12 +8,10 @@ import os
 import tempfile
 import uuid
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
+from equinoise import _checks
 from equinoise._typing import Any, Array, Iterator, Mapping
-
-if TYPE_CHECKING:  # NumPy is imported where it is used: the command must start without it
-    pass
 
 _META = "meta_json"
 
@@ -25,7 +23,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     Until then, and after an error, whatever was at `path` is as it was. A link is followed, not replaced.
     `mode` sets permissions, such as 0o600, before there is anything to read.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(_checks.path("path", path)))
     beside = target.with_name(f".{target.name[:200]}.{uuid.uuid4().hex[:12]}.tmp")
     try:
         with beside.open("xb") as file:
@@ -36,9 +34,11 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
             file.flush()
             os.fsync(file.fileno())  # or a crash may leave the new name on an empty file
         beside.replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             beside.unlink()
+        if isinstance(error, OSError) and error.filename == str(beside):  # a name that nobody knows
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise
 
 
@@ -122,8 +122,9 @@ def loaded(
     """
     import numpy as np
 
+    name = _checks.path("path", path)
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with Path(name).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             meta = json.loads(archive[_META].tobytes())
             if meta.pop("kind") != kind:
                 raise ValueError("it is of another kind or version")
@@ -134,4 +135,4 @@ def loaded(
     except (FileNotFoundError, PermissionError):
         raise
     except Exception as error:  # a damaged archive fails in many ways, of zip, of zlib, of NumPy
-        raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {what or kind}: {error}") from error
+        raise ValueError(f"path {name!r} does not hold a whole {what or kind}: {error}") from error
