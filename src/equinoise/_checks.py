@@ -8,6 +8,7 @@ argument, says what it takes and shows what it got.
 import math
 import numbers
 import operator
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -87,6 +88,13 @@ def choice(name: str, value: object, options: Collection[str]) -> str:
     words = ", ".join(repr(option) for option in options)
     wrong = ValueError if isinstance(value, str) else TypeError
     raise wrong(f"{name} must be one of {words}, got {shown(value)}")
+
+
+def path(name: str, value: object) -> str:
+    """Return a path as a str."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} must be a str or a path, got {shown(value)}")
+    return os.fspath(value)
 
 
 def flag(name: str, value: object) -> bool:

@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 from typing import IO
 
+from equinoise import _checks
 from equinoise._typing import Any, Array, Iterator, Mapping
 
 _META = "meta_json"
@@ -24,7 +25,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     What a kill left of earlier writes is removed. `mode` sets permissions, such as 0o600, before there is
     anything to read.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(_checks.path("path", path)))
     start = f".{target.name[:200]}."
     for left in target.parent.glob(glob.escape(start) + "*.tmp"):  # of a writer that was killed
         with contextlib.suppress(OSError), left.open("rb+") as found:
@@ -41,9 +42,11 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
             file.flush()
             os.fsync(file.fileno())  # or a crash may leave the new name on an empty file
         beside.replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             beside.unlink()
+        if isinstance(error, OSError) and error.filename == str(beside):  # a name that nobody knows
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise
 
 
@@ -138,8 +141,9 @@ def loaded(
     """
     import numpy as np
 
+    name = _checks.path("path", path)
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with Path(name).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             meta = json.loads(archive[_META].tobytes())
             if meta.pop("kind") != kind:
                 raise ValueError("it is of another kind or version")
@@ -150,4 +154,4 @@ def loaded(
     except (FileNotFoundError, PermissionError):
         raise
     except Exception as error:  # a damaged archive fails in many ways, of zip, of zlib, of NumPy
-        raise ValueError(f"path {os.fspath(path)!r} does not hold a whole {what or kind}: {error}") from error
+        raise ValueError(f"path {name!r} does not hold a whole {what or kind}: {error}") from error

@@ -39,17 +39,17 @@ def checkpoints(horizon: int, n_checkpoints: object) -> Ints:
     return np.array([horizon * (i + 1) // n for i in range(n)], dtype=np.int64)
 
 
-def check_memory(n_replicates: int, numbers: int) -> None:
-    """Refuse replicates whose results, so many numbers of 8 bytes each, this machine cannot hold."""
+def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:
+    """Refuse replicates, or what `name` counts, whose numbers of 8 bytes each this machine cannot hold."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not a system that tells
         memory = 2**40
-    needed = 8 * n_replicates * numbers
+    needed = 8 * n * numbers
     if needed > memory:
         raise ValueError(
-            f"n_replicates must be one whose results fit into this machine's {memory / 1e9:.3g} GB, got "
-            f"{n_replicates}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
+            f"{name} must be one whose results fit into this machine's {memory / 1e9:.3g} GB, got "
+            f"{n}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
         )
 
 

@@ -35,6 +35,8 @@ def test_names_may_be_given_and_numbers_tell_equals_apart():
     run = a_run()
     assert list(efb.compare({"a": run, "b": run})["run"].unique()) == ["a", "b"]
     assert list(efb.compare([run, run])["run"].unique()) == ["0", "1"]
+    assert list(efb.compare([run])["run"].unique()) == ["0"]
+    assert list(efb.compare([run, a_run(horizon=20)])["run"].unique()) == ["horizon 12", "horizon 20"]
     two = efb.compare([run, a_run(epsilon=2.0), run])
     assert list(two["run"].unique()) == ["0 epsilon 1", "1 epsilon 2", "2 epsilon 1"]
 

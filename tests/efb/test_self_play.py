@@ -195,6 +195,29 @@ def test_a_tuning_for_each_player_is_taken():
         efb.self_play(joint, horizon=30, epsilon=1.0, tuning=narrow)
 
 
+def test_a_tuning_that_does_not_fit_a_player_says_whose_it_is():
+    first, second = efb.self_play("kuhn_poker", horizon=10, epsilon=1.0).tunings
+    for tuning, player in ((first, 1), ([first, first], 1), ([second, first], 0)):
+        with pytest.raises(ValueError, match=rf"a plan of the tree \(player {player}\)$"):
+            efb.self_play("kuhn_poker", horizon=10, epsilon=1.0, tuning=tuning)
+
+
+def test_the_gap_of_large_payoffs_is_a_number():
+    run = efb.self_play("kuhn_poker", horizon=100, epsilon=1.0)
+    large = replace(run, game=replace(run.game, payoff_range=run.game.payoff_range * 4e307))
+    np.testing.assert_allclose(large.coarse_gap / 4e307, run.coarse_gap)
+
+
+def test_a_run_is_called_by_what_its_game_was_loaded_by():
+    ends = {"heads": {"payoffs": [1, -1]}, "tails": {"payoffs": [-1, 1]}}
+    nodes = {"player": "Ann", "infoset": "?", "actions": ends}
+    own = games.from_dict({"players": ["Ann", "Bob"], "root": nodes})
+    kuhn = games.load_joint("kuhn_poker")
+    named = {"kuhn_poker": kuhn, "game": own, "ListedGame": naive.ListedGame(2, a_game(1)[0])}
+    for name, game in named.items():
+        assert efb.self_play(game, horizon=2, epsilon=1.0).name == name
+
+
 GOOD = {"horizon": 10, "epsilon": 1.0}
 WRONG = [
     ({"horizon": 0}, ValueError, "horizon must be"),
@@ -203,6 +226,9 @@ WRONG = [
     ({"tuning": "blunt"}, ValueError, "tuning must be one of"),
     ({"tuning": "paper"}, ValueError, "mechanism must be 'laplace' with tuning 'paper'"),
     ({"tuning": []}, ValueError, "tuning must be a rule or 2 tunings"),
+    ({"tuning": 5, "game": 3}, TypeError, "tuning must be a rule, a Tuning or one for each player, got 5"),
+    ({"tuning": None}, TypeError, "tuning must be a rule, a Tuning or"),
+    ({"tuning": ["sharp", "sharp"]}, TypeError, "tuning must be a rule, a Tuning or"),
     ({"n_replicates": 10**12}, ValueError, "n_replicates must be one whose results fit"),
     ({"game": "bandit(3)"}, ValueError, "game must have players"),
     ({"game": 3}, TypeError, "game must be one of"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -407,3 +408,42 @@ def test_a_file_that_is_no_run_is_refused(tmp_path):
         EfbRun.load(tmp_path / "nothing")
     with pytest.raises(ValueError, match=r"^path .* does not hold a whole run: .*directory"):
         EfbRun.load(tmp_path)
+
+
+def test_a_file_whose_numbers_are_none_of_a_run_is_refused(tmp_path):
+    run = simulate(*load("kuhn_poker"), horizon=50, epsilon=2.0, n_replicates=2)
+    wrong = {
+        "trials": (run.trials.astype(np.float64), run.trials - 1),
+        "regret": (run.regret * math.nan, run.regret[:, :-1], run.regret[0]),
+        "loss": (run.loss + math.inf, run.loss[:-1]),
+        "policy": (run.policy * math.nan, -run.policy, run.policy[:, :-1]),
+        "regret_bound": (math.nan, "1"),
+        "learner": ("nobody",),
+        "epsilon": (0.0, "2"),
+        "tuning": tuple(
+            replace(run.tuning, **change)
+            for change in (
+                {"radius": None},
+                {"exploration": run.tuning.exploration * math.nan},
+                {"learning_rate": math.nan},
+            )
+        ),
+    }
+    for name, values in wrong.items():
+        for value in values:
+            replace(run, **{name: value}).save(tmp_path / "run")
+            with pytest.raises(ValueError, match=f"does not hold a whole run: {name}"):
+                EfbRun.load(tmp_path / "run")
+
+
+def test_paths_and_axes_that_are_none_are_named(tmp_path):
+    run = simulate(*load("bandit(2)"), horizon=5, epsilon=2.0)
+    for refused in (run.save, EfbRun.load):
+        with pytest.raises(TypeError, match="path must be a str or a path, got 5"):
+            refused(5)
+    with pytest.raises(TypeError, match="ax must be Axes of Matplotlib or None, got 5"):
+        run.plot(5)
+    for path in (tmp_path, tmp_path / "nowhere" / "run"):
+        with pytest.raises(OSError) as told:
+            run.save(path)
+        assert str(told.value).endswith(f": {str(path)!r}")

@@ -276,6 +276,7 @@ def test_losses_that_are_none_are_refused():
         (lambda t: [0.0], 3, ValueError, r"losses\(0\) must have shape \(2\)"),
         (lambda t: [0.0, -0.1 * t], 3, ValueError, r"losses\(1\) must be at least 0"),
         (lambda t: [0.0, 0.0], None, TypeError, "trials"),
+        (lambda t: 1 / 0, 2**60, ValueError, "trials must be one whose results fit into"),
     ):
         with pytest.raises(error, match=words):
             Schedule.of_losses(environment, losses, trials)

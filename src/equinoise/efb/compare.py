@@ -5,7 +5,7 @@ from equinoise._typing import Any, DataFrame, Mapping, Sequence, TypeVar
 from equinoise.efb.self_play import SelfPlayRun
 from equinoise.efb.simulate import EfbRun
 
-_WHAT = ("game", "learner", "mechanism", "tuning", "epsilon", "seed")
+_WHAT = ("game", "learner", "mechanism", "tuning", "epsilon", "horizon", "seed")
 Run = TypeVar("Run", EfbRun, SelfPlayRun)
 
 
@@ -18,8 +18,9 @@ def compare(runs: Sequence[Run] | Mapping[str, Run]) -> DataFrame:
     Parameters
     ----------
     runs : sequence of EfbRun or of SelfPlayRun, or mapping from names to them
-        Without names a run is called by what not all have in common, and by its number where that is nothing.
-        TypeError or ValueError for anything else.
+        Without names a run is called by what not all have in common of game, learner, mechanism, tuning,
+        epsilon, horizon and seed, and by its number where that does not tell. TypeError or ValueError for
+        anything else.
 
     Examples
     --------
@@ -37,17 +38,22 @@ def compare(runs: Sequence[Run] | Mapping[str, Run]) -> DataFrame:
     if len({type(run) for run in given}) != 1:
         raise ValueError(f"runs must be some of one kind, got {_checks.shown(given)}")
     frames = [run.to_frame() for run in given]
-    names = list(runs) if isinstance(runs, Mapping) else _names([frame.iloc[0].to_dict() for frame in frames])
+    names = list(runs) if isinstance(runs, Mapping) else _names(frames)
     for name, frame in zip(names, frames, strict=True):
         frame.insert(0, "run", name)
     joined: DataFrame = pd.concat(frames, ignore_index=True)
     return joined
 
 
-def _names(rows: Sequence[Mapping[Any, Any]]) -> list[str]:
-    """Call each run by what not all have in common, from a row of its frame."""
+def _names(frames: Sequence[DataFrame]) -> list[str]:
+    """Call each run by what not all have in common, from the last row of its frame."""
+    rows: list[Any] = [{**row, "horizon": row["trials"]} for row in (frame.iloc[-1] for frame in frames)]
     told = [key for key in _WHAT if key in rows[0] and len({row[key] for row in rows}) > 1]
     words = [
         ", ".join(f"{k} {row[k]:g}" if k == "epsilon" else f"{k} {row[k]}" for k in told) for row in rows
     ]
-    return words if len(set(words)) == len(words) else [f"{i} {word}".strip() for i, word in enumerate(words)]
+    return (
+        words
+        if told and len(set(words)) == len(words)
+        else [f"{i} {word}".strip() for i, word in enumerate(words)]
+    )

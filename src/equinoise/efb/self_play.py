@@ -16,7 +16,7 @@ from equinoise.efb import baselines
 from equinoise.efb.kernels import hands, setup, symbol, trial
 from equinoise.efb.simulate import WORK_A_PIECE, make_plan, named_epsilon
 from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_mechanism, checked_tuning, loss_radius
-from equinoise.games import GameTree, JointGame, Policy, Source, load_joint
+from equinoise.games import GameTree, JointGame, Policy, load_joint
 from equinoise.games.policy import behaviour
 
 
@@ -33,7 +33,8 @@ class SelfPlayRun:
         game's own payoff, and NashConv for more than two players or payoffs whose sum varies.
     regret : float64[R, C, P]
         Cumulative: losses in [0, 1] that a player saw, less those of its best fixed strategy against what the
-        others played. Times the width of ``game.payoff_range`` they are payoffs.
+        others played. Times the width of ``game.payoff_range`` they are payoffs. The losses seen are those
+        of the hands dealt, which come within the order of sqrt(trials) of what they were expected to be.
     plans : tuple of float64[R, A]
         Each player's realization plan, averaged over all hands.
     tunings : tuple of Tuning
@@ -73,9 +74,11 @@ class SelfPlayRun:
     def coarse_gap(self) -> Floats:
         """Distance of the play so far from a coarse correlated equilibrium, float64[R, C], in payoffs.
 
-        The most that a player would have gained a hand by its best fixed strategy, or 0.
+        The most that a player would have gained a hand by its best fixed strategy, or 0. It is made of
+        `regret`, so that luck moves it by the order of 1/sqrt(trials).
         """
-        gains: Floats = (self.regret * np.diff(self.game.payoff_range)[:, 0]).max(axis=2) / self.trials
+        widths = np.diff(self.game.payoff_range)[:, 0]
+        gains: Floats = (self.regret / self.trials[:, None] * widths).max(axis=2)
         return gains.clip(0.0)
 
     def average_policy(self, player: int, replicate: int = 0) -> Policy:
@@ -150,7 +153,8 @@ def self_play(
     epsilon : float
         Local privacy of each user's report; math.inf for none.
     tuning : {"sharp", "paper"}, Tuning or sequence of Tuning
-        As of :func:`equinoise.efb.tune` for every player, or one for each.
+        A rule of :func:`equinoise.efb.tune`, or what it made for each player's tree and range of losses; one
+        tuning alone where all players' are alike.
     n_replicates, seed, mechanism, n_checkpoints, block, executor, progress, resume
         As of :func:`simulate`. Chance deals alike at every epsilon.
 
@@ -183,6 +187,11 @@ def self_play(
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else None
+    given = list(tuning) if isinstance(tuning, Sequence) and rule is None else [tuning]
+    if rule is None and not all(isinstance(own, Tuning) for own in given):
+        raise TypeError(
+            f"tuning must be a rule, a Tuning or one for each player, got {_checks.shown(tuning)}"
+        )
     sent = checked_mechanism(mechanism, rule)
     checkpoints = _results.checkpoints(trials, n_checkpoints)
     n = _checks.integer("n_replicates", n_replicates, 1)
@@ -190,27 +199,29 @@ def self_play(
     joint = load_joint(game)
     trees, n_numbers = joint.trees, (1 + len(joint.trees)) * len(checkpoints)
     _results.check_memory(n, n_numbers + sum(tree.n_actions for tree in trees))
-    given = [tuning] * len(trees) if isinstance(tuning, str | Tuning) else list(tuning)
+    given = given * len(trees) if isinstance(tuning, str | Tuning) else given
     if len(given) != len(trees):
         raise ValueError(f"tuning must be a rule or {len(trees)} tunings, one a player, got {len(given)}")
     learners = tuple(
-        _start(tree, own, trials, budget, sent, ranges)
-        for tree, own, ranges in zip(trees, given, joint.loss_range, strict=True)
+        _start(i, tree, own, trials, budget, sent, ranges)
+        for i, (tree, own, ranges) in enumerate(zip(trees, given, joint.loss_range, strict=True))
     )
     plans = tuple(make_plan(tree, learner.tuning) for tree, learner in zip(trees, learners, strict=True))
     task = functools.partial(_run_block, _Match(joint, plans, learners, checkpoints, key))
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     exploitability, regret, *average = replicates.run(task, n, work=trials, **options).values()
     made = tuple(average), tuple(learner.tuning for learner in learners)
-    name = str(joint if isinstance(game, Source) else game)
-    return SelfPlayRun(checkpoints, exploitability, regret, *made, name, budget, seed, joint)
+    return SelfPlayRun(checkpoints, exploitability, regret, *made, joint.name, budget, seed, joint)
 
 
-def _start(tree: GameTree, tuning: object, *rest: Any) -> baselines.Learner:
-    """Return the start of a player's learner; the arguments are those of :func:`checked_tuning`."""
-    made = checked_tuning(tree, tuning, *rest)
-    if made.radius is not None and (loss_radius(tree, rest[-1]) > made.radius).any():
-        raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
+def _start(player: int, tree: GameTree, *asked: Any) -> baselines.Learner:
+    """Return the start of a player's learner; what is asked is as of :func:`checked_tuning`."""
+    try:
+        made = checked_tuning(tree, *asked)
+        if made.radius is not None and (loss_radius(tree, asked[-1]) > made.radius).any():
+            raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
+    except ValueError as error:
+        raise ValueError(f"{error} (player {player})") from None
     return baselines.LEARNERS["dp-efb"].start(tree, made)
 
 

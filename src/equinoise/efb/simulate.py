@@ -117,8 +117,14 @@ class EfbRun:
         """Read what :meth:`save` wrote; ValueError for a file that is damaged or something else."""
         with loaded(path, _KIND, "run") as (arrays, meta):
             tree, tuning = unpacked(arrays, meta)
-            what = {name: meta[name] for name in ("regret_bound", "learner", "epsilon", "seed")}
-            return cls(**{name: arrays[name] for name in _ARRAYS}, tuning=tuning, tree=tree, **what)
+            trials = _checks.array("trials", arrays["trials"], np.int64, (None,), low=1)
+            n, shape = len(arrays["regret"]), (len(arrays["regret"]), len(trials))
+            regret, loss = (_checks.array(x, arrays[x], np.float64, shape) for x in ("regret", "loss"))
+            policy = _checks.array("policy", arrays["policy"], np.float64, (n, tree.n_actions), low=0.0)
+            bound = _checks.number("regret_bound", meta["regret_bound"], 0.0)
+            learner = _checks.choice("learner", meta["learner"], baselines.LEARNERS)
+            epsilon, seed = _checks.epsilon(meta["epsilon"]), meta["seed"]
+            return cls(trials, regret, loss, policy, bound, tuning, learner, epsilon, seed, tree)
 
     @property
     def bytes_a_report(self) -> int:

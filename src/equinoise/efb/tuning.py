@@ -18,39 +18,33 @@ from equinoise.mechanisms.hashing import MAX_BUCKETS, Hashing
 MAX_HORIZON = 2**53
 #: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
 RULES: Mapping[str, Row] = {
-    row.name: row
-    for row in (
-        Row(
-            name="sharp",
-            summary="by the noise's moment generating function: the smaller bound",
-            source="Pasteris, Savani and Turocy (2026), Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in "
-            "place of a bound on the noise's size",
-        ),
-        Row(
-            name="paper",
-            summary="as published; for mechanism 'laplace'",
-            source="Pasteris, Savani and Turocy (2026), Theorem 1",
-        ),
-    )
+    "sharp": Row(
+        name="sharp",
+        summary="by the noise's moment generating function: the smaller bound",
+        source="Pasteris, Savani and Turocy (2026), Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in place "
+        "of a bound on the noise's size",
+    ),
+    "paper": Row(
+        name="paper",
+        summary="as published; for mechanism 'laplace'",
+        source="Pasteris, Savani and Turocy (2026), Theorem 1",
+    ),
 }
 #: What a user sends, by name.
 MECHANISMS: Mapping[str, Row] = {
-    row.name: row
-    for row in (
-        Row(
-            name="hashing",
-            summary="one symbol: a bucket of actions and a sign",
-            source="Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency "
-            "estimation; with random signs",
-            proof="every symbol has a probability in [q, e^epsilon q], whatever the last action and its loss",
-        ),
-        Row(
-            name="laplace",
-            summary="as published: a noised loss for each action of the strategy",
-            source="Pasteris, Savani and Turocy (2026), Section 4",
-            proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
-        ),
-    )
+    "hashing": Row(
+        name="hashing",
+        summary="one symbol: a bucket of actions and a sign",
+        source="Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency "
+        "estimation; with random signs",
+        proof="every symbol has a probability in [q, e^epsilon q], whatever the last action and its loss",
+    ),
+    "laplace": Row(
+        name="laplace",
+        summary="as published: a noised loss for each action of the strategy",
+        source="Pasteris, Savani and Turocy (2026), Section 4",
+        proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
+    ),
 }
 _ARRAYS = ("exploration", "radius")  # of a tuning
 _LARGEST_SCALE = 1e150  # of the noise: its square is still a number
@@ -137,9 +131,23 @@ def packed(tree: GameTree, tuning: Tuning) -> tuple[dict[str, Any], dict[str, An
 
 def unpacked(arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> tuple[GameTree, Tuning]:
     """Return what :func:`packed` was given."""
-    own = {name: arrays[name] for name in _ARRAYS if name in arrays}
+    own: dict[str, Any] = {
+        name: _checks.array(f"tuning.{name}", arrays[name], np.float64, (None,), low=0.0)
+        for name in _ARRAYS
+        if name in arrays
+    }
     tree = GameTree(*(arrays[name] for name in POINTERS), **meta["labels"])
-    return tree, Tuning(**own, **meta["tuning"])
+    tuning = _whole(Tuning(**own, **meta["tuning"]))
+    for name in ("learning_rate", "regret_bound", "start_cost", "slope", "offset"):
+        _checks.number(f"tuning.{name}", getattr(tuning, name), 0.0)
+    return tree, tuning
+
+
+def _whole(tuning: Tuning) -> Tuning:
+    """Return a tuning that has what its mechanism asks for, or raise."""
+    if not (tuning.mechanism == "hashing") == bool(tuning.symbols) == (tuning.radius is not None):
+        raise ValueError("tuning must have symbols and a radius with mechanism 'hashing', or neither without")
+    return tuning
 
 
 def noise_scale(epsilon: float, sensitivity: float = 2.0) -> float:
@@ -210,8 +218,7 @@ def tune(
     References
     ----------
     .. [1] Pasteris, Savani and Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
-       arXiv 2605.05266, Theorem 1: the rule "paper". For "sharp" with "laplace" the moment generating
-       function of the noise, E exp(-t xi) = 1/(1 - b^2 t^2), takes the place of a bound on its size.
+       arXiv 2605.05266, Theorem 1; "sharp" as :data:`equinoise.efb.tuning.RULES` says.
     .. [2] Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits,
        NeurIPS.
 
@@ -266,19 +273,15 @@ def checked_tuning(
         )
     if math.isfinite(epsilon) and tuning.mechanism != mechanism:
         raise ValueError(f"tuning must be made for mechanism {mechanism!r}, got one for {tuning.mechanism!r}")
-    if not (tuning.mechanism == "hashing") == bool(tuning.symbols) == (tuning.radius is not None):
-        raise ValueError(
-            "tuning must have symbols and a radius with mechanism 'hashing', and neither without"
-        )
+    _whole(tuning)
     rate = _checks.number("tuning.learning_rate", tuning.learning_rate, 0.0)
-    exploration = _checks.array(
-        "tuning.exploration", tuning.exploration, np.float64, (tree.n_actions,), low=0.0
-    )
+    shape = (tree.n_actions,)
+    exploration = _checks.array("tuning.exploration", tuning.exploration, np.float64, shape, low=0.0)
     own = Tuning(rate, exploration, float(horizon), "own", horizon, epsilon, 0.0, 1.0)
     made = own
     if tuning.symbols:
         given = np.empty(0) if tuning.radius is None else tuning.radius
-        radius = _checks.array("tuning.radius", given, np.float64, (tree.n_actions,), low=0.0, high=0.5)
+        radius = _checks.array("tuning.radius", given, np.float64, shape, low=0.0, high=0.5)
         own = _own_hashing(tree, own, tuning, radius)
         made = _hashed(tree, horizon, epsilon, radius)
         if (made.symbols, made.explore) != (own.symbols, own.explore):
@@ -289,14 +292,14 @@ def checked_tuning(
 
 
 def _own_hashing(tree: GameTree, own: Tuning, tuning: Tuning, radius: Floats) -> Tuning:
-    """Return a tuning of one's own with symbols: its exploration must be a plan of weight `explore`."""
+    """Return one's own tuning with symbols, whose exploration must be a plan of weight `explore`."""
     explore = _checks.number("tuning.explore", tuning.explore, 0.0, 1.0)
     symbols = _checks.integer("tuning.symbols", tuning.symbols, 2, 2 * MAX_BUCKETS)
     arriving = np.append(explore, own.exploration)[1 + tree.infoset_action]
     if symbols % 2 or not np.allclose(
         np.add.reduceat(own.exploration, tree.action_ptr[:-1]), arriving, rtol=1e-9, atol=1e-300
     ):
-        raise ValueError("tuning must have an even number of symbols, and exploration that is a plan")
+        raise ValueError("tuning must have an even number of symbols, and exploration a plan of the tree")
     return replace(own, mechanism="hashing", symbols=symbols, explore=explore, radius=radius)
 
 
@@ -388,10 +391,7 @@ def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
 
 
 def _root(function: Callable[[float], float]) -> float:
-    """Return the zero in (0, 1) of a function that falls from positive to negative, to 14 digits.
-
-    Plain bisection: importing scipy's root finders would take longer than the whole start of a command.
-    """
+    """Return the zero in (0, 1) of a falling function, to 14 digits, and import no scipy for it."""
     low, high = 0.0, 1.0
     while high - low > 1e-14 * high:
         middle = 0.5 * (low + high)

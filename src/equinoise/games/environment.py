@@ -6,7 +6,7 @@ from typing import overload
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import Any, ArrayLike, Callable, Floats, Ints, Iterable
 from equinoise.games import kernels
 from equinoise.games.tree import GameTree, keep, rebuilt, seal
@@ -266,6 +266,7 @@ class Schedule:
         length = _known(environment).tree.n_leaves
         if callable(losses):
             n = _checks.integer("trials", trials, 1, _MOST_TRIALS)
+            _results.check_memory(n, 3 * length + 32, "trials")
             losses = np.array([_losses(f"losses({t})", losses(t), length) for t in range(n)])
         rows = _losses("losses", losses, trials, length)
         different, which = np.unique(rows, axis=0, return_inverse=True)

@@ -17,7 +17,7 @@ from equinoise.games.tree import GameTree, seal
 from equinoise.games.walk.limits import Limits
 from equinoise.games.walk.others import CHANCE, TERMINAL, Distributions
 from equinoise.games.walk.record import Record, losses
-from equinoise.games.walk.walk import check_mover, children, name_of
+from equinoise.games.walk.walk import Source, check_mover, children, name_of
 
 NODE = np.dtype([("mover", np.int64), ("first", np.int64), ("own", np.int64)])
 
@@ -53,6 +53,8 @@ class JointGame:
     payoff_range : float64[P, 2]
         Smallest and largest payoff of each player: a payoff u is the loss (high - u)/(high - low).
     histories : Histories
+    name : str
+        What it was loaded by; of a Source its own `name`, or its class's.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class JointGame:
     loss_range: tuple[Floats, ...]
     payoff_range: Floats
     histories: Histories
+    name: str = ""
 
     def __repr__(self) -> str:
         return f"JointGame({len(self.trees)} players, {len(self.histories.nodes)} histories)"
@@ -134,10 +137,10 @@ def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGa
         raise ValueError("game must have payoffs that a float can hold")
     ptr = np.cumsum([0, *found.n_outcomes])
     cumulative = kernels.cumulative(np.zeros_like(ptr), ptr, np.empty(0), np.array(found.outcome))[1]
-    arrays = nodes, ptr, cumulative, np.array(found.reach), last, loss
-    return JointGame(
-        trees, tuple(e.loss_range for e in environments), np.array(ranges), Histories(*map(seal, arrays))
-    )
+    histories = Histories(*map(seal, (nodes, ptr, cumulative, np.array(found.reach), last, loss)))
+    loss_range = tuple(environment.loss_range for environment in environments)
+    name = getattr(game, "name", type(game).__name__) if isinstance(game, Source) else game
+    return JointGame(trees, loss_range, np.array(ranges), histories, str(name))
 
 
 class _Found:

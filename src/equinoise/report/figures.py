@@ -57,9 +57,11 @@ def drawn(plot: Callable[[Axes], object], height: float = 4.5, width: float = 7.
 
 
 def new_axes(ax: Axes | None) -> Axes:
-    """Return `ax`, or the Axes of a new pyplot figure where it is None."""
-    if ax is not None:
+    """Return `ax`, or the Axes of a new pyplot figure where it is None; TypeError for anything else."""
+    if ax is not None and hasattr(ax, "fill_between"):
         return ax
+    if ax is not None:
+        raise TypeError(f"ax must be Axes of Matplotlib or None, got {_checks.shown(ax)}")
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(7.0, 4.5), layout="constrained")[1]
@@ -164,8 +166,7 @@ def finish(
     ax: Axes, horizontal: str, vertical: str, grid: str = "0.9", *, below: bool | Literal["line"] = True
 ) -> Axes:
     """Name the axes, and put a light grid and a legend; return the axes."""
-    ax.set_xlabel(horizontal)
-    ax.set_ylabel(vertical)
+    ax.set(xlabel=horizontal, ylabel=vertical)
     ax.grid(True, which="major", color=grid, linewidth=0.6)
     ax.set_axisbelow(below)
     ax.legend(**LEGEND)
