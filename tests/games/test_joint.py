@@ -175,11 +175,17 @@ def test_an_average_is_uniform_where_nobody_gets():
     np.testing.assert_allclose(made.values, [1, 0, 1 / 3, 1 / 3, 1 / 3])
 
 
-KUHN = games.load("kuhn_poker")[0]
+JOINT = games.load_joint("kuhn_poker")
+KUHN, _ = TREES = JOINT.trees
 UNIFORM = games.Policy(KUHN, KUHN.uniform_policy())
+BEST = games.best_response(JOINT, ["uniform"] * 2, 0)[1]
 WRONG_POLICIES = [
     (["uniform"], "policies must be 2, one for each"),
-    ("uniform", "policies must be 2, one for each"),
+    ("uniform", "policies must be a list of them, got 'uniform'"),
+    (5, "policies must be a list of them, got 5"),
+    (None, "policies must be a list of them, got None"),
+    ({0: "uniform", 1: "uniform"}, "policies must be a list of them"),
+    ([games.Policy(TREES[1], TREES[1].uniform_policy()), "uniform"], "got one for another tree of that size"),
     (["uniform", "best"], r"policies\[1\] must be one of"),
     (["uniform", {}], r"policies\[1\] must cover infoset '1p'"),
     ([{"0": {"x": 1}}, {}], "must have the actions"),
@@ -196,6 +202,13 @@ WRONG = [
     (partial(games.load_joint, "bandit(3)"), "game must have players of its own"),
     (partial(games.load_joint, "kuhn_poker", max_histories=50), "max_histories must be larger"),
     (partial(games.load_joint, "kuhn_poker", recall="yes"), "recall must be one of"),
+    (partial(games.load_joint, "kuhn_poker", foo=1), "'foo' is no option of load_joint"),
+    (partial(games.load_joint, "kuhn_poker", player=1), "'player' is no option of load_joint"),
+    (partial(games.load_joint, JOINT, recall="refine"), "game must be one to load where there are options"),
+    (partial(games.load_joint, JOINT, max_histories=1), "game must be one to load where there are options"),
+    (partial(games.average_policy, KUHN, 5), "policies must be a list of them, got 5"),
+    (partial(games.average_policy, KUHN, []), "policies must be at least one"),
+    (partial(games.average_policy, "kuhn", ["uniform"]), "tree must be a GameTree, got 'kuhn'"),
     (partial(games.average_policy, KUHN, ["uniform"], [0.0]), "weights must not all be 0"),
     (partial(games.average_policy, KUHN, ["uniform"], [1.0, 2.0]), "weights must have shape"),
 ]
@@ -203,14 +216,20 @@ WRONG = [
 
 @pytest.mark.parametrize(("call", "words"), WRONG, ids=[words for _, words in WRONG])
 def test_wrong_arguments_are_named(call, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         call()
 
 
-def test_payoffs_that_no_float_holds_are_refused():
-    huge = 10**400
-    with pytest.raises(ValueError, match="payoffs that a float can hold"):
+@pytest.mark.parametrize("huge", [10**400, 1.7e308])
+def test_payoffs_whose_differences_no_float_holds_are_refused(huge):
+    with pytest.raises(ValueError, match="payoffs that a float can hold, and their differences"):
         games.load_joint(naive.ListedGame(1, naive.move(0, "s", naive.end(huge), naive.end(-huge))))
+
+
+def test_weights_may_be_of_any_size():
+    values = [games.average_policy(KUHN, ["uniform", BEST], [w, w]).values for w in (1.7e308, 1.0, 1e-320)]
+    assert values[0].tolist() == values[1].tolist() == values[2].tolist()
+    assert values[0][1:3].tolist() == [0.25, 0.75]
 
 
 def test_the_built_in_game_is_openspiels():

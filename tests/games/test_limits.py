@@ -67,7 +67,16 @@ def visited(words):
     return int(words.partition("stopped after ")[2].split()[0])
 
 
-LARGE = ["chess", "crazyhouse", "maedn", "pig(winscore=3)", "tiny_bridge_4p", "dots_and_boxes", "yacht"]
+LARGE = [
+    "chess",
+    "colored_trails",
+    "crazyhouse",
+    "maedn",
+    "pig(winscore=3)",
+    "tiny_bridge_4p",
+    "dots_and_boxes",
+    "yacht",
+]
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -81,7 +90,7 @@ def test_a_game_far_too_large_is_refused_after_few_histories(name):
 def test_playouts_find_what_the_walk_would_meet_last():
     """The first 2^12 branches end at once, and below the last one there are 2^40 histories."""
     words = refused(SimpleNamespace(**parts(Lopsided())), max_histories=1_000_000)
-    assert visited(words) < 70_000
+    assert visited(words) < 400_000
 
 
 class Lopsided(Chain):
@@ -215,9 +224,9 @@ def test_wrong_budgets_are_named(game, options):
 
 @pytest.mark.slow
 def test_every_game_of_openspiel_is_loaded_or_refused_in_one_line(capfd):
-    """With default parameters, but for one that takes a minute and a half to load."""
+    """With default parameters: in seconds."""
     pyspiel = pytest.importorskip("pyspiel")
-    for name in set(pyspiel.registered_names()) - {"colored_trails"}:
+    for name in set(pyspiel.registered_names()):
         if name.startswith("python_"):
             continue
         try:

@@ -277,3 +277,6 @@ def test_a_tree_as_text():
     assert sum(int(n) for n in re.findall(r": (\d+) leaves", text)) == tree.n_leaves
     assert tree.to_text(3) == "(start)\n  (start): 0 leaves\n    0\n..."
     assert tree.to_text(tree.n_infosets + tree.n_actions) == text
+    for most in ("x", -1, 0, 1.5):
+        with pytest.raises((TypeError, ValueError), match="most must be"):
+            tree.to_text(most)

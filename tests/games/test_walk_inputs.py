@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
-from equinoise.games import Policy
+from equinoise.games import Policy, load, load_joint
 from equinoise.games.walk.walk import walk
 from naive import ListedGame, chance, end, move
 
@@ -181,6 +182,47 @@ def test_something_else_than_a_game_is_refused():
     for source in ("kuhn_poker", None, [[0.5]]):
         with pytest.raises(TypeError, match="source"):
             walk(source)
+
+
+FAULTS = {
+    "nobody moves": ({"kind": lambda self, state: None}, "game must say who moves.*: None"),
+    "half a player": ({"kind": lambda self, state: 0.5}, "game must say who moves.*: 0.5"),
+    "a word for an infoset": ({"infoset": lambda self, state: "ab"}, "pair of a hashable key.*got 'ab'"),
+    "no label": ({"infoset": lambda self, state: ("s",)}, r"pair of a hashable key.*got \('s',\)"),
+    "a label that is none": ({"infoset": lambda self, state: (1, 1)}, "pair of a hashable key"),
+    "a key in a list": ({"infoset": lambda self, state: ([1], "s")}, "pair of a hashable key"),
+    "actions None": ({"actions": lambda self, state: None}, "game must give a list of actions.*got None"),
+    "chance None": ({"chance": lambda self, state: None}, "game must give a list of actions.*got None"),
+    "no players": ({"n_players": 0}, "game.n_players must be an integer of at least 1, got 0"),
+    "players in words": ({"n_players": "2"}, "game.n_players must be an integer, got '2'"),
+    "labels None": ({"player_labels": None}, "game.player_labels must be 2 strings, got None"),
+    "no labels": ({"player_labels": ()}, r"game.player_labels must be 2 strings, got \(\)"),
+    "a label missing": ({"player_labels": ("a",)}, "game.player_labels must be 2 strings"),
+    "labels in numbers": ({"player_labels": (0, 1)}, "game.player_labels must be 2 strings"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_source_is_told_what_is_wrong(fault):
+    attributes, words = FAULTS[fault]
+
+    root = chance((0.5, 0.5), OPPONENT, end(0, 0))
+    loaders = [load, load_joint]
+    if "infoset" in attributes:
+        loaders.append(partial(load, opponents={"o": [0.5, 0.5]}))
+    for loader in loaders:
+        game = type("Faulty", (ListedGame,), attributes)(2, root)
+        vars(game).update({name: value for name, value in attributes.items() if not callable(value)})
+        with pytest.raises((TypeError, ValueError), match=words):
+            loader(game)
+
+
+def test_a_class_in_place_of_a_game_is_refused():
+    for loader in (load, load_joint):
+        with pytest.raises(TypeError, match=r"game must be one of .* or a Source, got <class"):
+            loader(ListedGame)
+    with pytest.raises(TypeError, match="source must be"):
+        walk(ListedGame)
 
 
 def test_payoffs_of_numpy_are_taken():

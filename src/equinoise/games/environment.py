@@ -20,7 +20,7 @@ def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> Flo
 
     It must be an array of A numbers in [0, 1], and those of an infoset add up to one within 1e-8.
     """
-    _is_tree("tree", tree)
+    is_tree("tree", tree)
     checked = _checks.array(name, policy, np.float64, (tree.n_actions,), low=0.0)
     infoset, total = kernels.infoset_sum(tree.action_ptr, checked)
     if not abs(total - 1.0) <= _POLICY_TOLERANCE:
@@ -71,7 +71,7 @@ class Environment:
     payoff_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        _is_tree("tree", self.tree)
+        is_tree("tree", self.tree)
         lengths = (self.tree.n_infosets, self.tree.n_leaves, self.tree.n_leaves)
         for name, length in zip(("infoset_prob", "leaf_prob", "leaf_loss"), lengths, strict=True):
             given = getattr(self, name)
@@ -171,7 +171,8 @@ def _loss_range(tree: GameTree, low: Floats, high: Floats) -> Floats:
     return seal(ranges)
 
 
-def _is_tree(name: str, value: object) -> None:
+def is_tree(name: str, value: object) -> None:
+    """Refuse what is no tree."""
     if not isinstance(value, GameTree):
         raise TypeError(f"{name} must be a GameTree, got {_checks.shown(value)}")
 

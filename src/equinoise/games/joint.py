@@ -1,5 +1,6 @@
 """All players of a game at once: the histories that join their trees, best responses, exploitability."""
 
+import math
 from array import array
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -12,12 +13,12 @@ from equinoise import _checks
 from equinoise._typing import Any, Floats, Ints, Iterable, NamedTuple, Sequence
 from equinoise.games import kernels
 from equinoise.games.loading import source_of
-from equinoise.games.policy import Policy, values_on
+from equinoise.games.policy import Policy, listed, plans_on
 from equinoise.games.tree import GameTree, seal
-from equinoise.games.walk.limits import Limits
-from equinoise.games.walk.others import CHANCE, TERMINAL, Distributions
+from equinoise.games.walk.limits import BUDGETS, Limits
+from equinoise.games.walk.others import CHANCE, TERMINAL, Distributions, infoset_of
 from equinoise.games.walk.record import Record, losses
-from equinoise.games.walk.walk import Source, check_mover, children, name_of
+from equinoise.games.walk.walk import Source, check_mover, check_source, children, name_of
 
 NODE = np.dtype([("mover", np.int64), ("first", np.int64), ("own", np.int64)])
 
@@ -103,21 +104,27 @@ class JointGame:
 def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGame:
     """Load a game as all its players meet it; a JointGame is returned as it is.
 
-    Arguments, errors and warnings are those of :func:`load`; a game of one player alone, such as
-    ``"bandit(3)"``, is a ValueError. What is kept takes 24 bytes a history, and 16 bytes a player more for
-    each that is terminal; `max_bytes` counts only the largest of the trees.
+    Options, errors and warnings are those of :func:`load`; a game of one player alone, such as
+    ``"bandit(3)"``, is a ValueError, and so are payoffs too far apart for a float. What is kept takes 24
+    bytes a history, and 16 bytes a player more for each that is terminal; `max_bytes` counts only the largest
+    of the trees.
 
     Examples
     --------
     >>> load_joint("leduc_poker", max_histories=10_000)
     JointGame(2 players, 9457 histories)
     """
+    if unknown := set(limits) - set(BUDGETS):
+        raise TypeError(f"{min(unknown)!r} is no option of load_joint")
     if isinstance(game, JointGame):
+        if limits or recall != "check":
+            raise TypeError(f"game must be one to load where there are options, got {game}")
         return game
     refine = _checks.choice("recall", recall, ("check", "refine")) == "refine"
     budgets, source = Limits(**limits), source_of(game, recall)
     if isinstance(source, tuple):
         raise ValueError(f"game must have players of its own, got {_checks.shown(game)}")
+    check_source(source)
     exact = getattr(source, "exact", True)
     records = [Record(player, refine=refine, exact=exact) for player in range(source.n_players)]
     with budgets.watching():
@@ -132,9 +139,9 @@ def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGa
         nodes["own"][own] = tree.action_infoset[record.new_action[nodes["own"][own]]]
         last[:, i] = record.new_action[last[:, i]]
         loss[:, i] = losses(found.payoff[i :: len(trees)])[0]
-    ranges = [environment.payoff_range for environment in environments]
-    if None in ranges:
-        raise ValueError("game must have payoffs that a float can hold")
+    ranges = [environment.payoff_range or (-np.inf, np.inf) for environment in environments]
+    if not all(math.isfinite(high - low) for low, high in ranges):
+        raise ValueError("game must have payoffs that a float can hold, and their differences")
     ptr = np.cumsum([0, *found.n_outcomes])
     cumulative = kernels.cumulative(np.zeros_like(ptr), ptr, np.empty(0), np.array(found.outcome))[1]
     histories = Histories(*map(seal, (nodes, ptr, cumulative, np.array(found.reach), last, loss)))
@@ -174,7 +181,10 @@ def _visit(source: Any, records: Sequence[Record], limits: Limits) -> _Found:
             largest = max(records, key=lambda record: record.n_bytes)
             until = limits.check(histories, len(stack), largest, source, expand)
         histories += 1
-        found.mover[number] = kind = source.kind(state)
+        kind = source.kind(state)
+        if kind not in (CHANCE, TERMINAL):
+            check_mover(kind, source, histories)
+        found.mover[number] = kind
         if kind == TERMINAL:
             found.own[number] = len(found.reach)
             found.reach.append(float(weight))
@@ -193,8 +203,7 @@ def _visit(source: Any, records: Sequence[Record], limits: Limits) -> _Found:
             found.outcome.extend(map(float, chances))
             weights = [weight * p for p in chances]
         else:
-            check_mover(kind, n, source, state, histories)
-            key, label = source.infoset(state)
+            key, label = infoset_of(source, state)
             first = records[kind].infoset(key, label, above[kind], n, weight, source.actions, state)
             found.own[number] = first
             aboves = [(*above[:kind], a, *above[kind + 1 :]) for a in range(first, first + n)]
@@ -262,10 +271,7 @@ def best_response(game: object, policies: Iterable[object], player: int) -> tupl
 
 def _plans(game: JointGame, policies: Iterable[object]) -> list[Floats]:
     """Return the realization plans of policies, one for each player."""
-    given = [] if isinstance(policies, str) else list(policies)
+    given = listed(policies)
     if len(given) != len(game.trees):
         raise ValueError(f"policies must be {len(game.trees)}, one for each player, got {len(given)}")
-    return [
-        Policy(tree, values_on(tree, given[i], f"policies[{i}]")).realization_plan()
-        for i, tree in enumerate(game.trees)
-    ]
+    return plans_on(game.trees, given)

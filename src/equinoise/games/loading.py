@@ -48,10 +48,10 @@ def load(
         game of OpenSpiel that has observations and no information states can be refined only: then the
         learner remembers what it observed whenever it moved, and what it did.
     max_histories, max_bytes, max_seconds : float
-        Stop with an error at a game of more nodes, one whose tree takes more memory (roughly), or one that
-        takes longer. A game that is far too large is refused after a few thousand nodes, by random playouts
-        that tell so; the chance that one of at most `max_histories` is refused is below 1e-12.
-
+        Stop with an error, which names the argument to raise, at a game of more nodes than a million, one
+        whose tree takes more than a gigabyte (roughly), or one that takes longer. OpenSpiel's games have
+        100,000 nodes a second or so. One that is far too large is refused after a few thousand, by random
+        playouts that tell so; the chance that one of at most `max_histories` is refused is below 1e-12.
     progress : bool
         Whether to count nodes on stderr meanwhile, where that is a terminal.
 
@@ -106,7 +106,7 @@ def load(
 
 def source_of(game: object, recall: str = "check") -> Any:
     """Find what `game` names: a source, or a finished tree and environment."""
-    if isinstance(game, Source):
+    if isinstance(game, Source) and not isinstance(game, type):
         return game
     if is_game(game):
         return OpenSpielGame(game, recall)

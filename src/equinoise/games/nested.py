@@ -240,5 +240,5 @@ def _number(value: Any) -> Fraction:
     if isinstance(value, str) and re.fullmatch(grammar.NUMBER, value):
         return grammar.number(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or value - value != 0:  # inf, NaN
-        raise TypeError(f"a number must be finite, or a string like '1/3', got {type(value).__name__}")
+        raise TypeError(f"a number must be finite, or a string like '1/3', got {_checks.shown(value)}")
     return Fraction(value if isinstance(value, numbers.Rational) else float(value))

@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Iterable, Mapping
+from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Iterable, Mapping, Sequence
 from equinoise.games import kernels
-from equinoise.games.environment import check_policy
+from equinoise.games.environment import check_policy, is_tree
 from equinoise.games.tree import GameTree, keep, rebuilt
 from equinoise.games.walk.others import Distributions, distinct_names, in_order
 
@@ -175,12 +175,30 @@ def average_policy(tree: GameTree, policies: Iterable[object], weights: ArrayLik
     >>> average_policy(tree, [[1, 0, 1, 0], [0, 1, 0.25, 0.75]], [1, 3]).values
     array([0.25, 0.75, 0.25, 0.75])
     """
-    plans = np.stack([realization_plan(tree, values_on(tree, given, "policies")) for given in policies])
+    is_tree("tree", tree)
+    given = listed(policies)
+    if not given:
+        raise ValueError("policies must be at least one, got none")
+    plans = np.stack(plans_on([tree] * len(given), given))
     share = np.ones(len(plans)) if weights is None else weights
     share = _checks.array("weights", share, np.float64, (len(plans),), low=0.0)
     if not share.any():
         raise ValueError("weights must not all be 0")
+    share = share / share.max()  # the sum of huge ones may overflow
     return Policy(tree, behaviour(tree, share / share.sum() @ plans))
+
+
+def listed(policies: object) -> list[object]:
+    """Return policies as a list; one alone is refused."""
+    if isinstance(policies, str | Mapping | Policy) or not isinstance(policies, Iterable):
+        raise TypeError(f"policies must be a list of them, got {_checks.shown(policies)}")
+    return list(policies)
+
+
+def plans_on(trees: Sequence[GameTree], policies: list[object]) -> list[Floats]:
+    """Return the realization plans of policies, each on its tree."""
+    named = ((f"policies[{i}]", *pair) for i, pair in enumerate(zip(trees, policies, strict=True)))
+    return [realization_plan(tree, values_on(tree, given, name)) for name, tree, given in named]
 
 
 def values_on(tree: GameTree, given: object, name: str) -> Floats:
@@ -191,7 +209,9 @@ def values_on(tree: GameTree, given: object, name: str) -> Floats:
     values: Any = given
     if isinstance(given, Policy):
         if not given.tree.same_as(tree):
-            raise ValueError(f"{name} must be for a {tree}, got one for a {given.tree}")
+            same = repr(given.tree) == repr(tree)
+            theirs = "another tree of that size, as another player may have" if same else f"a {given.tree}"
+            raise ValueError(f"{name} must be for a {tree}, got one for {theirs}")
         values = given.values
     elif isinstance(given, Mapping) or callable(given):
         values, checked = [], Distributions()

@@ -187,6 +187,7 @@ class GameTree:
               action 2: 1 leaves
               action 3: 1 leaves
         """
+        most = _checks.integer("most", most, 1)
         infosets, actions = self.infoset_labels, self.action_labels
         lines: list[str] = []
         stack = [(0, 0, -1)]  # level, infoset, and action where it is one

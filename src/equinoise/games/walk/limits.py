@@ -12,15 +12,16 @@ from equinoise import _checks
 from equinoise.games.walk.others import TERMINAL
 from equinoise.games.walk.record import Record
 
-#: Where a walk gives up unless told otherwise: a few minutes on a game of OpenSpiel, and four gigabytes.
-MAX_HISTORIES = 20_000_000
-MAX_BYTES = 2**32
+#: Where a walk gives up unless told otherwise: about ten seconds on a game of OpenSpiel, and a gigabyte.
+MAX_HISTORIES = 1_000_000
+MAX_BYTES = 2**30
+BUDGETS = ("max_histories", "max_bytes", "max_seconds", "progress")
 _STEP = 1024  # histories from one look at the budgets to the next
 _SMALL, _DEEP = 16_384, 300  # histories, and moves on one path, below which a game is simply walked
-_SHARE = 10  # of the histories so far, for which playouts may count one
-_MOST = 30_000  # that one playout counts
+_SHARE = 20  # of the histories so far, for which playouts may meet one
+_MOST = 30_000  # that one playout meets
 _WIDEST = 8  # histories that a playout keeps at a time
-_STAKES = (0.9, 0.3, 0.03)
+_STAKES = (0.9, 0.3, 0.03, 0.003)
 _SURE = 1e12
 
 Expand = Callable[[Any], tuple[int, Iterable[Any]]]
@@ -105,13 +106,14 @@ class Limits:
             estimate = weight = 1.0
             counted, states, most = 0, [source.root()], min(1 + len(self._estimates), _WIDEST)
             while states and counted < _MOST and estimate < enough:
-                n, below = zip(*map(expand, states), strict=True)
-                counted += sum(n)
-                estimate += weight * sum(n)
-                states = [state for each in below for state in each if source.kind(state) != TERMINAL]
-                if len(states) > most:
-                    weight *= len(states) / most
-                    states = self._random.sample(states, most)
+                moves = [(state, i) for state in states for i in range(expand(state)[0])]
+                estimate += weight * len(moves)
+                if len(moves) > most:
+                    weight *= len(moves) / most
+                    moves = self._random.sample(moves, most)
+                counted += len(moves)
+                children = [source.child(state, i) for state, i in moves]
+                states = [child for child in children if source.kind(child) != TERMINAL]
             self._counted += counted
             self._estimates.append(estimate)
             gain = estimate / self.max_histories - 1.0

@@ -120,7 +120,7 @@ def _from_labels(source: Any, given: Any, distributions: Distributions) -> Mixtu
     owner: dict[str, tuple[int, Hashable]] = {}
 
     def probabilities(state: Any, player: int, n: int) -> list[Probability]:
-        key, label = source.infoset(state)
+        key, label = infoset_of(source, state)
         found = known.get((player, key))
         if found is not None and len(found) == n:
             return found
@@ -134,6 +134,20 @@ def _from_labels(source: Any, given: Any, distributions: Distributions) -> Mixtu
         return known[player, key]
 
     return probabilities
+
+
+def infoset_of(source: Any, state: Any) -> tuple[Hashable, str]:
+    """Return the key and the label of an infoset, or refuse what is none."""
+    found = source.infoset(state)
+    try:
+        key, label = found
+        hash(key)
+    except (TypeError, ValueError):
+        label = None
+    if not isinstance(label, str) or isinstance(found, str):
+        words = _checks.shown(found)
+        raise TypeError(f"game must give an infoset as a pair of a hashable key and a label, got {words}")
+    return key, label
 
 
 def in_order(where: str, given: Any, actions: Sequence[str]) -> Sequence[Probability]:

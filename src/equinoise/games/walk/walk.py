@@ -1,5 +1,6 @@
 """From a game of many players to the tree of one: an iterative walk over its histories."""
 
+import numbers
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
@@ -9,7 +10,15 @@ from equinoise import _checks
 from equinoise.games.environment import Environment
 from equinoise.games.tree import GameTree
 from equinoise.games.walk.limits import Limits
-from equinoise.games.walk.others import CHANCE, TERMINAL, Distributions, Mixture, Probability, mixture
+from equinoise.games.walk.others import (
+    CHANCE,
+    TERMINAL,
+    Distributions,
+    Mixture,
+    Probability,
+    infoset_of,
+    mixture,
+)
 from equinoise.games.walk.record import Record
 
 
@@ -90,8 +99,7 @@ def walk(
     >>> environment.action_loss
     array([0., 1.])
     """
-    if not isinstance(source, Source):
-        raise TypeError(f"source must be an equinoise.games.Source, got {_checks.shown(source)}")
+    check_source(source)
     index = player_number(source.player_labels, player)
     refine = _checks.choice("recall", recall, ("check", "refine")) == "refine"
     budgets = Limits(**limits)
@@ -106,6 +114,16 @@ def walk(
             raise ValueError(f"player must be one who moves, but player {index} never does in this game")
         distributions.warn()
         return record.finish()
+
+
+def check_source(source: object) -> None:
+    """Refuse what is no source, and one that does not say how many players there are, and their labels."""
+    if not isinstance(source, Source) or isinstance(source, type):
+        raise TypeError(f"source must be an equinoise.games.Source, got {_checks.shown(source)}")
+    n, labels = _checks.integer("game.n_players", source.n_players, 1), source.player_labels
+    texts = isinstance(labels, list | tuple) and all(isinstance(label, str) for label in labels)
+    if not texts or len(labels) != n:
+        raise TypeError(f"game.player_labels must be {n} strings, got {_checks.shown(labels)}")
 
 
 def player_number(labels: Sequence[str], player: object) -> int:
@@ -137,7 +155,7 @@ def _visit(
     A history comes with the learner's last action and its weight: the product of the probabilities of chance
     and the others on the way.
     """
-    kind_of, infoset_of, payoff_of = source.kind, source.infoset, source.payoff
+    kind_of, payoff_of = source.kind, source.payoff
     add_infoset, add_leaf = record.infoset, record.leaf
     expand = getattr(source, "expand", None) or partial(children, source)
     above = -1 if kind_of(source.root()) == player else record.start()
@@ -159,11 +177,13 @@ def _visit(
             continue
         if len(stack) > deepest:
             deepest = len(stack)
+        if kind != CHANCE:
+            check_mover(kind, source, histories)
         n, below = expand(state)
         actions: Iterable[int] = repeat(above)
         weights: Iterable[Probability]
         if kind == player:
-            key, label = infoset_of(state)
+            key, label = infoset_of(source, state)
             first = add_infoset(key, label, above, n, weight, source.actions, state)
             weights, actions = repeat(weight), range(first, first + n)
         elif kind == CHANCE:
@@ -171,7 +191,8 @@ def _visit(
             weights = [weight * p for p in distributions(source.chance(state), n, where)]
         else:
             others_move = True
-            check_mover(kind, n, source, state, histories)
+            if n == 0:
+                raise ValueError(f"game must give players actions, but history {histories} has none")
             weights = repeat(weight / n) if others is None else [weight * p for p in others(state, kind, n)]
         stack.append(zip(below, weights, actions))  # noqa: B905 - repeated without end
     return others_move
@@ -179,9 +200,10 @@ def _visit(
 
 def children(source: Source, state: Any) -> tuple[int, Iterable[Any]]:
     """Return the number of children of a state and the children, one after the other."""
-    kind = source.kind(state)
-    n = len(source.chance(state) if kind == CHANCE else source.actions(state))
-    return n, map(partial(source.child, state), range(n))
+    found: Any = source.chance(state) if source.kind(state) == CHANCE else source.actions(state)
+    if not hasattr(found, "__len__"):
+        raise TypeError(f"game must give a list of actions, or of chances, got {_checks.shown(found)}")
+    return len(found), map(partial(source.child, state), range(len(found)))
 
 
 def name_of(source: Source, state: Any, histories: int) -> str:
@@ -190,9 +212,8 @@ def name_of(source: Source, state: Any, histories: int) -> str:
     return name(state) if name else f"the chance node that is history {histories} of the game"
 
 
-def check_mover(kind: int, n: int, source: Source, state: Any, histories: int) -> None:
-    """Refuse a node that is nobody's, or where a player has nothing to do."""
-    if not 0 <= kind < source.n_players:
-        raise ValueError(f"game must say who moves, but history {histories} belongs to no player: {kind}")
-    if n == 0:
-        raise ValueError(f"game must give players actions, but history {histories} has none")
+def check_mover(kind: int, source: Source, histories: int) -> None:
+    """Refuse a node that is nobody's."""
+    if not isinstance(kind, numbers.Integral) or not 0 <= kind < source.n_players:
+        words = f"history {histories} belongs to no player: {_checks.shown(kind)}"
+        raise ValueError(f"game must say who moves, but {words}")
