@@ -134,7 +134,7 @@ def test_folders_with_other_files_and_things_that_are_no_folder_are_refused(tmp_
         replicates.run(made(), 4, resume=tmp_path)
     with pytest.raises(ValueError, match=r"^resume must be a folder, got"):
         replicates.run(made(), 4, resume=tmp_path / "mine.txt")
-    with pytest.raises(TypeError, match=r"^resume must be the path of a folder, got 3"):
+    with pytest.raises(TypeError, match=r"^resume must be a str or a path, got 3"):
         replicates.run(made(), 4, resume=3)
     with pytest.raises(TypeError, match=r"^resume needs a task of arrays and numbers, got"):
         replicates.run(functools.partial(task, object()), 4, resume=tmp_path / "new")

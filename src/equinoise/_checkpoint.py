@@ -42,15 +42,14 @@ class Blocks:
     """The blocks of one run of a task in a folder, which is made where it is missing, or refused."""
 
     def __init__(self, folder: str | os.PathLike[str], task: Callable[[int, int], Any]) -> None:
-        if not isinstance(folder, str | os.PathLike):
-            raise TypeError(f"resume must be the path of a folder, got {_checks.shown(folder)}")
+        self.folder = _files.writable_folder("resume", _checks.path("resume", folder))
         mark = fingerprint(task)
-        self.folder = _files.writable_folder("resume", folder)
         marker = self.folder / "run.json"
         try:
             known = json.loads(marker.read_bytes())
         except FileNotFoundError:
-            if self.folder.is_dir() and not all(_is_left_over(path) for path in self.folder.iterdir()):
+            names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
+            if not all(name.startswith(".") and name.endswith(".tmp") for name in names):  # left by a kill
                 why = f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
                 raise ValueError(why) from None
             _files.write_all(self.folder, {"run.json": _files.json_bytes({"kind": _KIND, "run": mark})})
@@ -95,11 +94,6 @@ class Blocks:
             match = _NAME.fullmatch(path.name)
             if match:
                 yield int(match[1]), int(match[2]), path
-
-
-def _is_left_over(path: Path) -> bool:
-    """Return whether a file is what a kill in the middle of a write leaves."""
-    return path.name.startswith(".") and path.suffix == ".tmp"
 
 
 def _read(path: Path, start: int, stop: int) -> Arrays | None:

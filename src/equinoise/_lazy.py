@@ -6,9 +6,7 @@ from importlib import import_module
 from typing import Any
 
 
-def attach(
-    package: str, homes: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def attach(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Any]:
     """Return ``__getattr__`` and ``__dir__`` for a package.
 
     `homes` maps modules below the package to the names that come from them. The last part of the module's own
