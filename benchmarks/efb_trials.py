@@ -12,7 +12,7 @@ import numpy as np
 
 from equinoise._random import stream_key
 from equinoise.efb import baselines, tune
-from equinoise.efb.kernels import setup, symbol, trial
+from equinoise.efb.kernels import learner, setup, trial
 from equinoise.games import load
 
 
@@ -30,35 +30,24 @@ class Trials:
         rate = tuning.learning_rate if learning_rate is None else learning_rate
         self.tree = tree
         self.chance = setup.make_chance(environment)
-        self.key = stream_key(0)
-        if tuning.symbols:
-            self.kernel, self.options = symbol.run_trials, (rate, tuning.explore, tuning.code)
-            self.plan = setup.make_symbol_plan(tree, tuning.exploration, tuning.radius)
-            self.visits = setup.make_visits(tree, symbol.SymbolVisits)
-            self.key = np.concatenate([self.key, setup.public_key(self.key)])
-        else:
-            self.kernel, self.options = trial.run_trials, (rate, self.learner.scale)
-            self.plan = setup.make_plan(tree, tuning.exploration)
-            self.visits = setup.make_visits(tree, trial.Visits)
+        plan = setup.make_plan(tree, tuning.exploration, tuning.radius)
+        seat = setup.make_seat(tree, plan, setup.make_visits(tree), self.learner, stream_key(0))
+        self.seat = seat._replace(rate=rate)
         self.start = 0
-        self.restart()
         self.run(10)
 
     def restart(self):
         """Go back to the first policy; the trials go on, so that chance does not repeat itself."""
-        self.weights = setup.make_weights(self.tree, self.learner.first_policy)
+        weights = setup.make_weights(self.tree, self.learner.first_policy)
+        self.seat = self.seat._replace(weights=weights)
 
     def run(self, n):
-        trials = (self.start, self.start + n)
-        self.kernel(self.plan, self.weights, self.visits, self.chance, self.key, 0, *trials, *self.options)
+        learner.run_trials(self.seat, self.chance, self.start, self.start + n)
         self.start += n
 
     def visited(self, n=2000):
         """Return the mean number of infosets that a trial visits under the present policy."""
-        source = setup.first_source(self.key)
-        return np.mean(
-            [trial.draw(self.plan, self.weights, self.visits, self.plan.actions, source, t) for t in range(n)]
-        )
+        return np.mean([trial.draw(self.seat, self.seat.plan.actions, t) for t in range(n)])
 
 
 def main():

@@ -90,6 +90,14 @@ def choice(name: str, value: object, options: Collection[str]) -> str:
     raise wrong(f"{name} must be one of {words}, got {shown(value)}")
 
 
+def instance(name: str, value: object, *kinds: type) -> Any:
+    """Return `value` when it is of one of these classes."""
+    if not isinstance(value, kinds):
+        words = (f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
+        raise TypeError(f"{name} must be {' or '.join(words)}, got {shown(value)}")
+    return value
+
+
 def path(name: str, value: object) -> str:
     """Return a path as a str."""
     if not isinstance(value, str | os.PathLike):

@@ -20,17 +20,18 @@ class Learner:
     def __init__(self, tree, exploration, policy=None, *, replicate=0):
         self.tree, self.replicate = tree, replicate
         self.key = [np.uint64(x) for x in np.random.SeedSequence(SEED).generate_state(2, np.uint64)]
-        self.plan = setup.make_plan(tree, np.asarray(exploration, dtype=float))
+        plan = setup.make_plan(tree, np.asarray(exploration, dtype=float))
         self.weights = setup.make_weights(tree, first_policy(tree) if policy is None else np.asarray(policy))
-        self.visits = setup.make_visits(tree, _kernels.Visits)
+        self.visits = setup.make_visits(tree)
+        source = (*self.key, np.uint64(self.replicate))
+        self.seat = _kernels.Seat(plan, self.weights, self.visits, source, source, 0.0, 0.0, None, 0.0)
 
     def draw(self, trial):
-        source = (*self.key, np.uint64(self.replicate))
-        return _kernels.draw(self.plan, self.weights, self.visits, self.plan.actions, source, trial)
+        return _kernels.draw(self.seat, self.seat.plan.actions, trial)
 
     def update(self, n, values, learning_rate):
         self.visits.value[:n] = values
-        _kernels.update(self.plan, self.weights, self.visits, n, float(learning_rate))
+        _kernels.update(self.seat._replace(rate=float(learning_rate)), n)
 
     def visit(self, infosets, actions):
         """Write a visit list by hand, as if this strategy had been drawn with mu + gamma = 1."""

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from equinoise._random import stream_key
-from equinoise.efb import simulate
-from equinoise.efb.kernels import setup, trial
+from equinoise.efb import Tuning, simulate
+from equinoise.efb.baselines import Learner
+from equinoise.efb.kernels import learner, setup
 from equinoise.games import bandit, load
 
 pytestmark = [pytest.mark.slow, pytest.mark.compiled]
@@ -137,11 +138,12 @@ def test_uniform_play_loses_its_gap_every_trial():
 def test_a_trial_changes_one_weight_and_one_sum_a_level(n, levels):
     """On one infoset with n actions: nothing is normalised whole, and sums have a fan-out of 16."""
     tree, environment = bandit(n)
-    plan = setup.make_plan(tree, np.full(n, 1e-3))
-    weights = setup.make_weights(tree, tree.uniform_policy())
+    plan, visits = setup.make_plan(tree, np.full(n, 1e-3)), setup.make_visits(tree)
+    start = Learner(tree.uniform_policy(), Tuning(1e-3, np.full(n, 1e-3), 1.0, "own", 1, 1.0, 0.0, 1.0), 0.0)
+    seat = setup.make_seat(tree, plan, visits, start, stream_key(0))
+    weights = seat.weights
     before = weights.weight.copy(), weights.sums.copy()
-    visits, chance = setup.make_visits(tree, trial.Visits), setup.make_chance(environment)
-    trial.run_trials(plan, weights, visits, chance, stream_key(0), 0, 0, 1, 1e-3, 0.0)
+    learner.run_trials(seat, setup.make_chance(environment), 0, 1)
     assert np.count_nonzero(weights.weight != before[0]) == 1
     assert np.count_nonzero(weights.sums != before[1]) == levels
 

@@ -153,7 +153,7 @@ def test_draws_of_one_infoset_follow_the_policy(width, mechanism):
     policy = rng.random(width) ** 4 + 1e-9
     policy /= policy.sum()
     server = Server(tree, horizon=10**6, epsilon=1.0, mechanism=mechanism, seed=width)
-    server._weights = setup.make_weights(tree, policy)
+    server._seat = server._seat._replace(weights=setup.make_weights(tree, policy))
     policy = (1 - server.tuning.explore) * policy + server.tuning.explore / width
     n = 8_000
     counts = np.zeros(width)

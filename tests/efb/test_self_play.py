@@ -150,7 +150,7 @@ def test_blocks_pieces_and_executors_do_not_matter(mechanism, epsilon, monkeypat
         assert_same(whole, efb.self_play(joint, n_replicates=5, block=1, executor=pool, **options))
     few = efb.self_play(joint, n_replicates=2, **options)
     assert_same(few, whole, 2)
-    monkeypatch.setattr(sys.modules["equinoise.efb.self_play"], "WORK_A_PIECE", 1)
+    monkeypatch.setattr(sys.modules["equinoise.efb.simulate"], "WORK_A_PIECE", 1)
     assert_same(whole, efb.self_play(joint, n_replicates=5, **options))
     assert len({row.tobytes() for row in whole.regret}) == 5
 

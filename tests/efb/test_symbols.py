@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 from tests import naive, naive_symbols as truth
 
+from equinoise._random import HASH
 from equinoise.efb import Server, Tuning, User, play, simulate, tune
 from equinoise.efb.kernels import setup, symbol as _symbol
 from equinoise.games import Environment, GameTree, Schedule, load
@@ -67,7 +68,7 @@ def learn(server, other, n, user, environment):
         y = truth.estimates(items, report.symbol, own, truth.gain(tuning.epsilon, k))
         other.update(strategy.actions, y)
         server.update(report)
-        assert not server._visits.marked.any()  # or the next report would go over more than it moves
+        assert not server._seat.visits.marked.any()  # or the next report would go over more than it moves
         sent.append(report.symbol)
         worst = max(worst, np.abs(server.policy - other.policy()).max())
     return worst, sent
@@ -112,12 +113,12 @@ def test_the_learner_is_exponential_weights_over_reduced_strategies(k):
 
 
 @pytest.mark.parametrize("k", [2, 5])
-def test_half_the_gain_is_noticed(k, monkeypatch):
+def test_half_the_gain_is_noticed(k):
     rng, tree = a_tree(6, 0)
     tuning = bold(tree, np.full(tree.n_actions, 0.5), k)
     server, other, rest = learners(tree, tuning, (0.0, 1.0), naive.random_environment(rng, tree))
     code = tuning.code
-    monkeypatch.setattr(Tuning, "code", code._replace(extra=2 * code.extra))
+    server._seat = server._seat._replace(code=code._replace(extra=2 * code.extra))
     assert learn(server, other, 25, **rest)[0] > 1e-4
 
 
@@ -195,7 +196,7 @@ def test_strategies_are_drawn_from_policy_and_exploration_mixed(k):
 @pytest.mark.parametrize("k", [2, 3])
 def test_turns_and_signs_of_neighbours_are_uniform_and_independent(k):
     """Three blocks over 20,000 trials, two of them of one word; one wrong alarm in 10^6 runs."""
-    public = setup.first_source(setup.public_key(np.array([5, 6], dtype=np.uint64)))
+    public = setup.first_source(setup.derived_key(np.array([5, 6], dtype=np.uint64), HASH))
     key = [int(x) for x in public[:2]]
     n, found = 20_000 if COMPILED else 3_000, []
     for trial in range(n):

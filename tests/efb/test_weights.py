@@ -120,8 +120,8 @@ def force(server, values, *, refused):
         server.update(report)
     assert server.trial == report.trial and server.policy.tobytes() == policy
     n = len(server.draw().actions)
-    server._visits.value[:n] = values
-    _kernels.update(server._plan, server._weights, server._visits, n, server.tuning.learning_rate)
+    server._seat.visits.value[:n] = values
+    _kernels.update(server._seat, n)
     server.skip()
 
 

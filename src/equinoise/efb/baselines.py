@@ -11,7 +11,7 @@ from equinoise._checks import Option, Row
 from equinoise._typing import Callable, Flags, Floats, Mapping, NamedTuple
 from equinoise.efb.kernels import setup
 from equinoise.efb.tuning import MECHANISMS, RULES, Tuning, noise_scale
-from equinoise.games import Environment, GameTree, Schedule
+from equinoise.games import Environment, GameTree, Schedule, kernels
 
 _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) that flat-exp3 may make
 
@@ -27,8 +27,6 @@ class Learner(NamedTuple):
 
 def first_policy(tree: GameTree) -> Floats:
     """Return pi_1(a | s) = N(a)/N(s), float64[A]: the uniform distribution over reduced strategies."""
-    from equinoise.games import kernels
-
     policy = kernels.log_strategies(tree.action_ptr, tree.infoset_ptr)
     setup.first_policy(tree.action_ptr, policy)
     return policy
@@ -55,9 +53,8 @@ def _ixomd(tree: GameTree, given: Tuning) -> Learner:
     this tree: D / eta + eta A T, D the largest sum of ln(number of actions) over a reduced strategy.
     """
     if math.isfinite(given.epsilon):
-        raise ValueError(
-            f"epsilon must be math.inf for learner 'ixomd', which is not private, got {given.epsilon}"
-        )
+        got = given.epsilon
+        raise ValueError(f"epsilon must be math.inf for learner 'ixomd', which is not private, got {got}")
     widest, horizon = tree.max_actions, given.horizon
     rate = math.sqrt(math.log(widest) / (widest * horizon))
     widths = np.diff(tree.action_ptr)
@@ -125,10 +122,8 @@ LEARNERS: Mapping[str, LearnerRow] = {row.name: row for row in _ROWS}
 def strategies(tree: GameTree) -> Flags:
     """List the reduced strategies of a small tree, bool[S, A]: whether strategy x picks action a."""
     if tree.log_n_strategies + math.log(tree.n_actions) > math.log(_LARGEST_INCIDENCE):
-        raise ValueError(
-            "learner 'flat-exp3' lists every reduced strategy, and tree has too many: "
-            f"ln S = {tree.log_n_strategies:.1f}"
-        )
+        many = f"ln S = {tree.log_n_strategies:.1f}"
+        raise ValueError(f"learner 'flat-exp3' lists every reduced strategy, and tree has too many: {many}")
     below: list[Flags] = [np.empty((0, 0), dtype=np.bool_)] * tree.n_infosets
     for s in range(tree.n_infosets - 1, -1, -1):
         options = []

@@ -13,10 +13,10 @@ from equinoise._checkpoint import kept_as
 from equinoise._random import SEAT, stream_key
 from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, NamedTuple, Sequence, Words
 from equinoise.efb import baselines
-from equinoise.efb.kernels import hands, setup, symbol, trial
-from equinoise.efb.simulate import WORK_A_PIECE, make_plan, named_epsilon
-from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_mechanism, checked_tuning, loss_radius
-from equinoise.games import GameTree, JointGame, Policy, load_joint
+from equinoise.efb.kernels import hands, setup
+from equinoise.efb.simulate import named_epsilon, pieces
+from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_for, checked_mechanism
+from equinoise.games import JointGame, Policy, load_joint
 from equinoise.games.policy import behaviour
 
 
@@ -150,12 +150,10 @@ def self_play(
         As of :func:`equinoise.games.load_joint`, whose other options a JointGame may be made with.
     horizon : int
         Hands of a replicate, T.
-    epsilon : float
-        Local privacy of each user's report; math.inf for none.
     tuning : {"sharp", "paper"}, Tuning or sequence of Tuning
         A rule of :func:`equinoise.efb.tune`, or what it made for each player's tree and range of losses; one
         tuning alone where all players' are alike.
-    n_replicates, seed, mechanism, n_checkpoints, block, executor, progress, resume
+    epsilon, n_replicates, seed, mechanism, n_checkpoints, block, executor, progress, resume
         As of :func:`simulate`. Chance deals alike at every epsilon.
 
     Raises
@@ -165,11 +163,11 @@ def self_play(
 
     Notes
     -----
-    Averages are exact, over all hands, of what is played: (1 - rho) mu + rho nu with exploration. So for two
-    players whose payoffs always add up to the same, 2 T times exploitability is the sum of both regrets in
-    payoffs, and vanishes like them [1]_. Of more players, a regret is against what the others played
-    together, which correlates: a pass over all terminal histories a hand. Their play comes close to a coarse
-    correlated equilibrium, and to a Nash equilibrium only by luck.
+    Averages are exact, over all hands, of what is played: (1 - rho) mu + rho nu. So for two players whose
+    payoffs always add up to the same, 2 T times exploitability is the sum of both regrets in payoffs, and
+    vanishes like them [1]_. Of more players, a regret is against what the others played together, for which
+    every hand passes over all terminal histories; and their play comes close to a coarse correlated
+    equilibrium, to a Nash equilibrium only by luck.
 
     References
     ----------
@@ -189,9 +187,8 @@ def self_play(
     rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else None
     given = list(tuning) if isinstance(tuning, Sequence) and rule is None else [tuning]
     if rule is None and not all(isinstance(own, Tuning) for own in given):
-        raise TypeError(
-            f"tuning must be a rule, a Tuning or one for each player, got {_checks.shown(tuning)}"
-        )
+        got = _checks.shown(tuning)
+        raise TypeError(f"tuning must be a rule, a Tuning or one for each player, got {got}")
     sent = checked_mechanism(mechanism, rule)
     checkpoints = _results.checkpoints(trials, n_checkpoints)
     n = _checks.integer("n_replicates", n_replicates, 1)
@@ -202,27 +199,19 @@ def self_play(
     given = given * len(trees) if isinstance(tuning, str | Tuning) else given
     if len(given) != len(trees):
         raise ValueError(f"tuning must be a rule or {len(trees)} tunings, one a player, got {len(given)}")
-    learners = tuple(
-        _start(i, tree, own, trials, budget, sent, ranges)
-        for i, (tree, own, ranges) in enumerate(zip(trees, given, joint.loss_range, strict=True))
-    )
-    plans = tuple(make_plan(tree, learner.tuning) for tree, learner in zip(trees, learners, strict=True))
-    task = functools.partial(_run_block, _Match(joint, plans, learners, checkpoints, key))
+    learners, plans = [], []
+    for i, (tree, own) in enumerate(zip(trees, given, strict=True)):
+        try:
+            made = checked_for(tree, own, trials, budget, sent, joint.loss_range[i])
+        except ValueError as error:
+            raise ValueError(f"{error} (player {i})") from None
+        learners.append(baselines.LEARNERS["dp-efb"].start(tree, made))
+        plans.append(setup.make_plan(tree, made.exploration, made.radius))
+    task = functools.partial(_run_block, _Match(joint, tuple(plans), tuple(learners), checkpoints, key))
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     exploitability, regret, *average = replicates.run(task, n, work=trials, **options).values()
-    made = tuple(average), tuple(learner.tuning for learner in learners)
-    return SelfPlayRun(checkpoints, exploitability, regret, *made, joint.name, budget, seed, joint)
-
-
-def _start(player: int, tree: GameTree, *asked: Any) -> baselines.Learner:
-    """Return the start of a player's learner; what is asked is as of :func:`checked_tuning`."""
-    try:
-        made = checked_tuning(tree, *asked)
-        if made.radius is not None and (loss_radius(tree, asked[-1]) > made.radius).any():
-            raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
-    except ValueError as error:
-        raise ValueError(f"{error} (player {player})") from None
-    return baselines.LEARNERS["dp-efb"].start(tree, made)
+    what = tuple(average), tuple(learner.tuning for learner in learners), joint.name
+    return SelfPlayRun(checkpoints, exploitability, regret, *what, budget, seed, joint)
 
 
 @kept_as("equinoise.efb.self_play._run_block")
@@ -230,26 +219,23 @@ def _run_block(match: _Match, start: int, stop: int) -> dict[str, Floats]:
     """Run the replicates start..stop-1, in pieces between which progress is told."""
     game, n = match.game, len(match.plans)
     setup.sealed(game.histories)
-    run = hands.run_symbols if match.learners[0].tuning.code else hands.run_values
     shape = (stop - start, len(match.checkpoints))
     exploitability, regret = np.empty(shape), np.empty((*shape, n))
     plans = [np.empty((stop - start, tree.n_actions)) for tree in game.trees]
     for i in range(stop - start):
-        seats = tuple(_seat(match, j, start + i) for j in range(n))
+        players = tuple(_player(match, j, start + i) for j in range(n))
         # of two players the average plans tell it all
         ends = len(game.histories.reach) if n > 2 else 0
         table = np.zeros((2, n), dtype=np.int64), np.zeros(n), np.zeros((2, ends, n))
         source = setup.first_source(match.key, start + i)
-        piece = max(1, WORK_A_PIECE // (n * ends + sum(seat.visits.infoset.size for seat in seats)))
+        work = n * ends + sum(player.seat.visits.infoset.size for player in players)
         done = 0
         for c, end in enumerate(match.checkpoints.tolist()):
-            for begin in range(done, end, piece):
-                until = min(begin + piece, end)
-                run(game.histories, seats, table, source, begin, until)
-                replicates.tick(until - begin)
+            for piece in pieces(done, end, work):
+                hands.run_hands(game.histories, players, table, source, *piece)
             done = end
-            for plan, seat in zip(plans, seats, strict=True):
-                plan[i] = _average(seat, done)
+            for plan, player in zip(plans, players, strict=True):
+                plan[i] = _average(player, done)
             average = [plan[i] for plan in plans]
             exploitability[i, c] = game.exploitability(average)
             for j in range(n):
@@ -259,27 +245,19 @@ def _run_block(match: _Match, start: int, stop: int) -> dict[str, Floats]:
     return {"exploitability": exploitability, "regret": regret, **named}
 
 
-def _seat(match: _Match, player: int, replicate: int) -> hands.Seat:
-    """Return the start of a player's learner, who has a key of its own."""
-    tree, learner = match.game.trees[player], match.learners[player]
-    tuning, own = learner.tuning, setup.derived_key(match.key, SEAT, player)
-    kind: type[Any] = symbol.SymbolVisits if tuning.code else trial.Visits
+def _player(match: _Match, number: int, replicate: int) -> hands.Player:
+    """Return the start of a player, whose learner has a key of its own."""
+    tree, learner = match.game.trees[number], match.learners[number]
+    own, visits = setup.derived_key(match.key, SEAT, number), setup.make_visits(tree)
+    seat = setup.make_seat(tree, match.plans[number], visits, learner, own, replicate)
     (mixed, sums, scratch), two = np.zeros((3, tree.n_actions)), np.zeros((2, tree.n_infosets))
-    if tuning.code:
-        mixed[:] = tuning.exploration
-    return hands.Seat(
-        setup.sealed(match.plans[player]),
-        setup.make_weights(tree, learner.first_policy),
-        setup.make_visits(tree, kind),
-        setup.first_source(own, replicate),
-        setup.first_source(setup.public_key(own), replicate),
-        *(tuning.learning_rate, tuning.explore, tuning.code or learner.scale),
-        *(mixed, sums, two[0], scratch, two[1]),
-    )
+    if seat.code:
+        mixed[:] = learner.tuning.exploration
+    return hands.Player(seat, mixed, sums, two[0], scratch, two[1])
 
 
-def _average(seat: hands.Seat, trials: int) -> Floats:
-    """Return the average plan so far, and leave the seat as it is."""
-    sums, waiting = seat.sums.copy(), seat.waiting.copy()
-    hands.settle_all(seat.plan, seat.weights, sums, waiting)
-    return (1.0 - seat.explore) * sums / trials + seat.mixed
+def _average(player: hands.Player, trials: int) -> Floats:
+    """Return the average plan so far, and leave the player as it is."""
+    sums, waiting = player.sums.copy(), player.waiting.copy()
+    hands.settle_all(player.seat, sums, waiting)
+    return (1.0 - player.seat.explore) * sums / trials + player.mixed

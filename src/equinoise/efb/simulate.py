@@ -11,21 +11,14 @@ import numpy as np
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
 from equinoise._files import loaded, save_arrays
-from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, NamedTuple, Sequence, Words
+from equinoise._random import stream_key
+from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Iterator, NamedTuple, Words
 from equinoise.efb import baselines
-from equinoise.efb.kernels import setup, symbol, trial, weights as _weights
+from equinoise.efb.kernels import learner as _learner, setup, symbol, trial, weights as _weights
 from equinoise.efb.protocol.messages import Report
-from equinoise.efb.tuning import (
-    MAX_HORIZON,
-    MECHANISMS,
-    RULES,
-    Tuning,
-    checked_tuning,
-    loss_radius,
-    packed,
-    unpacked,
-)
+from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
 from equinoise.games import Environment, GameTree, Policy, Schedule
+from equinoise.games.kernels import best_response_value
 from equinoise.games.policy import behaviour
 
 _KIND = "equinoise run in a game, version 1"
@@ -89,18 +82,12 @@ class EfbRun:
         return {"learner": self.learner, **how, "epsilon": self.epsilon, "seed": self.seed}
 
     def summary(self) -> DataFrame:
-        """Return mean, standard error and 95% interval of the regret at each checkpoint, and the bound.
-
-        And what the run was, as in :meth:`to_frame`.
-        """
+        """Return mean, standard error and 95% interval of the regret, the bound, and what the run was."""
         frame = _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
         return frame.assign(bound=self.tuning.bound(self.trials), **self._what())
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None, color: str | None = None) -> Axes:
-        """Draw mean regret with its 95% interval and the proven bound; return the Axes.
-
-        On axes that have curves it takes the next colour: ``for run in runs: ax = run.plot(ax)``.
-        """
+        """Draw mean regret, its 95% interval and the bound; on axes that have curves, in the next colour."""
         from equinoise.report import figures
 
         return figures.regret_curve(ax, [(label or self.label, self)], color)
@@ -199,17 +186,15 @@ def simulate(
     n_replicates : int
         R. Replicate r is the same for every R.
     seed : int or None
-        The same seed gives the same bits, whatever block or executor. None takes randomness from the
-        operating system.
+        The same seed gives the same bits, whatever block or executor. None takes the operating system's.
     tuning : {"sharp", "paper"} or Tuning
-        See :func:`equinoise.efb.tune`; learners without that option ignore it. Of a tuning with
-        custom parameters nothing is proven: its bound is 1 per trial.
+        See :func:`equinoise.efb.tune`; learners without that option ignore it. Of parameters of your own
+        nothing is proven: their bound is 1 per trial.
     mechanism : {"hashing", "laplace"}
         What a user sends, one symbol or a noised loss for each action; "laplace" with "paper" is the
         published algorithm. The ranges of losses that "hashing" profits from are those of the environment.
     learner : str
-        A name of :data:`equinoise.efb.LEARNERS`, whose rows say what each is. All face the same random
-        draws but "flat-exp3", for which chance is drawn again.
+        A name of :data:`equinoise.efb.LEARNERS`. All but "flat-exp3" face the same random draws.
     n_checkpoints : int
         C evenly spaced trial counts, the horizon last; fewer where the horizon is shorter.
     block, executor, progress, resume
@@ -218,7 +203,7 @@ def simulate(
     Raises
     ------
     TypeError, ValueError
-        For arguments of the wrong kind, out of range, or that do not fit together.
+        For wrong arguments, and such as do not fit together.
 
     References
     ----------
@@ -235,7 +220,9 @@ def simulate(
     >>> run.regret.shape, run.policy.shape, bool((run.regret[:, -1] < run.regret_bound).all())
     ((3, 4), (3, 13), True)
     """
-    _check_game(tree, environment)
+    _checks.instance("tree", tree, GameTree)
+    if not _checks.instance("environment", environment, Environment, Schedule).tree.same_as(tree):
+        raise ValueError("environment must be one on the given tree, got one on another tree")
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     if isinstance(environment, Schedule) and environment.total < trials:
         raise ValueError(f"horizon must be at most the schedule's {environment.total} trials, got {trials}")
@@ -247,53 +234,22 @@ def simulate(
     checkpoints = _results.checkpoints(trials, n_checkpoints)
     n = _checks.integer("n_replicates", n_replicates, 1)
     _results.check_memory(n, 2 * len(checkpoints) + tree.n_actions)
-    from equinoise._random import stream_key
-
     key = stream_key(seed)
     game, played, table = tree, environment, None
     if row.flat:
         table = baselines.strategies(tree)
         game, played = baselines.flatten(environment, table)
     sent = sent if "mechanism" in row.options else "laplace"
-    given = checked_tuning(game, tuning, trials, budget, sent, played.loss_range, row.sensitivity)
-    if given.radius is not None and (loss_radius(game, played.loss_range) > given.radius).any():
-        raise ValueError("tuning must be made for losses as far from 1/2 as the environment's")
+    given = checked_for(game, tuning, trials, budget, sent, played.loss_range, row.sensitivity)
     task = _task(game, played, row.start(game, given), checkpoints, key)
-    result = replicates.run(
-        functools.partial(_run_block, task),
-        n,
-        block=block,
-        executor=executor,
-        progress=progress,
-        resume=resume,
-        work=trials,
-    )
-    policy = result["policy"]
+    options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
+    result = replicates.run(functools.partial(_run_block, task), n, work=trials, **options)
+    chosen, policy = task.learner.tuning, result["policy"]
     if table is not None:  # of each action, how often the strategies that have it are played
         policy = behaviour(tree, np.stack([row @ table.astype(np.float64) for row in policy]))
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
-    chosen = task.learner.tuning
-    return EfbRun(
-        checkpoints,
-        regret,
-        result["observed"],
-        policy,
-        chosen.regret_bound,
-        chosen,
-        row.name,
-        budget,
-        seed,
-        tree,
-    )
-
-
-def _check_game(tree: object, environment: object) -> None:
-    if not isinstance(tree, GameTree):
-        raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
-    if not isinstance(environment, Environment | Schedule):
-        raise TypeError(f"environment must be an Environment or a Schedule, got {_checks.shown(environment)}")
-    if not environment.tree.same_as(tree):
-        raise ValueError("environment must be one on the given tree, got one on another tree")
+    made = regret, result["observed"], policy, chosen.regret_bound, chosen
+    return EfbRun(checkpoints, *made, row.name, budget, seed, tree)
 
 
 def _task(
@@ -303,64 +259,49 @@ def _task(
     checkpoints: Ints,
     key: Words,
 ) -> _Task:
-    entries: Sequence[tuple[Environment, int]]
-    entries = (
-        environment.entries if isinstance(environment, Schedule) else [(environment, int(checkpoints[-1]))]
-    )
-    chances: dict[int, tuple[int, trial.Chance]] = {}
-    segments = []
-    start, next_one = 0, 0
-    for part, lasts in entries:
-        if id(part) not in chances:
-            chances[id(part)] = len(chances), setup.make_chance(part)
-        end = start + lasts
-        while start < end and next_one < len(checkpoints):
-            stop = min(end, int(checkpoints[next_one]))
-            reached = next_one if stop == checkpoints[next_one] else -1
-            segments.append((chances[id(part)][0], start, stop, reached))
-            next_one += reached >= 0
-            start = stop
-    made = tuple(chance for _, chance in chances.values())
-    return _Task(tree, make_plan(tree, learner.tuning), made, tuple(segments), learner, key, len(checkpoints))
+    schedule = environment
+    if isinstance(schedule, Environment):
+        schedule = Schedule(((schedule, int(checkpoints[-1])),))
+    chances = {id(part): setup.make_chance(part) for part in schedule.environments}
+    number = {part: i for i, part in enumerate(chances)}
+    ends = np.cumsum(schedule.trials)
+    stops = np.union1d(ends[ends < checkpoints[-1]], checkpoints)
+    places = np.searchsorted(checkpoints, stops)
+    reached = np.where(checkpoints[places] == stops, places, -1)
+    at = [number[id(schedule.entries[i][0])] for i in np.searchsorted(ends, stops)]
+    segments = zip(at, [0, *stops[:-1].tolist()], stops.tolist(), reached.tolist(), strict=True)
+    plan = setup.make_plan(tree, learner.tuning.exploration, learner.tuning.radius)
+    return _Task(tree, plan, tuple(chances.values()), tuple(segments), learner, key, len(checkpoints))
 
 
-def make_plan(tree: GameTree, tuning: Tuning) -> trial.Plan | symbol.SymbolPlan:
-    """Return what a learner with this tuning knows of a tree."""
-    if tuning.radius is None:
-        return setup.make_plan(tree, tuning.exploration)
-    return setup.make_symbol_plan(tree, tuning.exploration, tuning.radius)
+def pieces(start: int, stop: int, work: int) -> Iterator[tuple[int, int]]:
+    """Yield trials as ranges (begin, end), `work` visits a trial, and tell of progress after each."""
+    size = max(1, WORK_A_PIECE // work)
+    for begin in range(start, stop, size):
+        end = min(begin + size, stop)
+        yield begin, end
+        replicates.tick(end - begin)
 
 
 @kept_as("equinoise.efb.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, Floats]:
-    """Run the replicates start..stop-1, in pieces between which progress is told: what executors get."""
-    plan, tuning, key = setup.sealed(task.plan), task.learner.tuning, task.key
+    """Run the replicates start..stop-1: what executors get."""
     for chance in task.chances:
         setup.sealed(chance)
-    run: Callable[..., Any] = trial.run_trials
-    options: tuple[Any, ...] = (tuning.learning_rate, task.learner.scale)
-    if tuning.code:
-        run, options = symbol.run_trials, (tuning.learning_rate, tuning.explore, tuning.code)
-        key = np.concatenate([key, setup.public_key(key)])
-    kind: type[Any] = symbol.SymbolVisits if tuning.code else trial.Visits
-    visits = setup.make_visits(task.tree, kind)
-    shape = (stop - start, task.n_checkpoints)
-    expected, observed = np.empty(shape), np.empty(shape)
+    visits, ptr = setup.make_visits(task.tree), task.tree.action_ptr
+    expected, observed = np.empty((2, stop - start, task.n_checkpoints))
     policy = np.empty((stop - start, task.tree.n_actions))
-    piece = max(1, WORK_A_PIECE // len(visits.infoset))
     for i in range(stop - start):
-        weights = setup.make_weights(task.tree, task.learner.first_policy)
+        seat = setup.make_seat(task.tree, task.plan, visits, task.learner, task.key, start + i)
         totals = np.zeros(2)
         for which, first, end, checkpoint in task.segments:
-            ran, chance = np.zeros(2), task.chances[which]
-            for begin in range(first, end, piece):
-                until = min(begin + piece, end)
-                ran += run(plan, weights, visits, chance, key, start + i, begin, until, *options)
-                replicates.tick(until - begin)
+            ran = np.zeros(2)
+            for piece in pieces(first, end, len(visits.infoset)):
+                ran += _learner.run_trials(seat, task.chances[which], *piece)
             totals += ran
             if checkpoint >= 0:
                 expected[i, checkpoint], observed[i, checkpoint] = totals
-        _weights.policy(task.tree.action_ptr, weights.weight, policy[i])
+        _weights.policy(ptr, seat.weights.weight, policy[i])
     return {"expected": expected, "observed": observed, "policy": policy}
 
 
@@ -368,8 +309,6 @@ def _best_fixed(tree: GameTree, environment: Environment | Schedule, checkpoints
     """Return the cumulative loss of the best fixed strategy at every checkpoint, float64[C]."""
     if isinstance(environment, Environment):
         return np.multiply(checkpoints, environment.best_response()[0])
-    from equinoise.games.kernels import best_response_value
-
     best: list[float] = []
     pointers, total, done = (tree.action_ptr, tree.infoset_ptr), np.zeros(tree.n_actions), 0
     for part, lasts in environment.entries:  # once through them, whatever the number of checkpoints

@@ -63,18 +63,13 @@ class Tuning:
         gamma(a), added to the probability of an action before a report is divided by it.
     regret_bound : float
         Bound on the expected regret after `horizon` trials.
-    rule : str
-        A name of RULES; learners that are compared against carry their own names.
-    horizon : int
-    epsilon : float
-    start_cost : float
-        ln S: how far the best strategy may be from the first policy, in nats.
-    slope : float
-        Bound on what one trial adds to the regret.
-    offset : float
-        Bound on what the rare event adds that the noise leaves its range ("paper": 1).
-    mechanism : str
-        A name of MECHANISMS.
+    rule, mechanism : str
+        Names of RULES and MECHANISMS; learners that are compared against carry their own rules.
+    horizon, epsilon
+        As of :func:`tune`.
+    start_cost, slope, offset : float
+        The bound is start_cost/eta + slope * trials + offset: ln S, how far the best strategy may be from the
+        first policy, in nats; what one trial adds; what noise out of its range adds ("paper": 1).
     symbols : int
         2k, how many symbols a report may be; 0 where it is a value for each action.
     explore : float
@@ -112,10 +107,7 @@ class Tuning:
         return Hashing.of(self.epsilon, self.symbols // 2) if self.symbols else None
 
     def bound(self, trials: ArrayLike) -> Floats:
-        """Return the proven bound on the expected regret after any numbers of trials up to the horizon.
-
-        That is ln S / eta + slope * trials + offset, and never more than 1 per trial.
-        """
+        """Return the bound after any numbers of trials up to the horizon, never more than 1 per trial."""
         counts: Floats = _checks.array("trials", trials, np.float64, None, low=0.0)
         start = self.start_cost / self.learning_rate if self.learning_rate > 0.0 else 0.0
         return np.minimum(start + self.slope * counts + self.offset, counts)
@@ -162,9 +154,8 @@ def loss_radius(tree: GameTree, loss_range: ArrayLike = (0.0, 1.0)) -> Floats:
     """Return r(a) float64[A] for losses in (low, high), or in float64[A, 2], one range an action."""
     ranges = _checks.array("loss_range", loss_range, np.float64, None, low=0.0, high=1.0)
     if ranges.shape not in ((2,), (tree.n_actions, 2)):
-        raise ValueError(
-            f"loss_range must be (low, high) or of shape ({tree.n_actions}, 2), got shape {ranges.shape}"
-        )
+        wanted = f"(low, high) or of shape ({tree.n_actions}, 2)"
+        raise ValueError(f"loss_range must be {wanted}, got shape {ranges.shape}")
     if (ranges[..., 0] > ranges[..., 1]).any():
         raise ValueError(f"loss_range must have no low above its high, got {_checks.shown(loss_range)}")
     radius: Floats = np.where(np.diff(tree.leaf_ptr) > 0, np.abs(ranges - 0.5).max(axis=-1), 0.0)
@@ -186,10 +177,8 @@ def tune(
     ----------
     tree : GameTree
         With A actions and S reduced strategies.
-    horizon : int
-        Number of trials T.
-    epsilon : float
-        Privacy of one report; math.inf for no noise.
+    horizon, epsilon, mechanism
+        As of :func:`simulate`; T trials.
     rule : {"sharp", "paper"}
         "paper", for "laplace" alone: C = 8/eps^2 + 1 + beta with beta = 1 + (2/eps) ln(A T^2),
         gamma_0 = eta beta A, split by the number of actions below; regret at most 2 sqrt(A T ln S C) + 1.
@@ -198,8 +187,6 @@ def tune(
         regret at most 2 sqrt(A T ln S C). In both eta = sqrt(ln S/(A T C)).
         "sharp" with "hashing": the number of buckets k and theta that make the bound 2 sqrt(T C ln S) least,
         eta = sqrt(ln S/(T C)), and exploration rho = eta sqrt(V0 Q)/theta with costs r(a)^2 in Q.
-    mechanism : {"hashing", "laplace"}
-        What a user sends; a name of MECHANISMS.
     loss_range : (low, high) or float64[A, 2]
         Where the losses straight below an action lie, within [0, 1]; public. The narrower around 1/2, the
         less noise. Of use with "hashing" only.
@@ -207,7 +194,7 @@ def tune(
     Raises
     ------
     TypeError, ValueError
-        For an argument that is of the wrong kind or out of its range, and for "paper" with "hashing".
+        For wrong arguments, and for "paper" with "hashing".
 
     Notes
     -----
@@ -231,12 +218,11 @@ def tune(
     >>> round(tune(tree, 10**6, 1.0, loss_range=environment.loss_range).regret_bound, -1)
     14450.0
     """
-    if not isinstance(tree, GameTree):
-        raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
+    _checks.instance("tree", tree, GameTree)
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("rule", rule, RULES)
-    return checked_tuning(tree, rule, trials, budget, mechanism, loss_range)
+    return checked_for(tree, rule, trials, budget, mechanism, loss_range)
 
 
 def checked_mechanism(mechanism: object, rule: object) -> str:
@@ -247,7 +233,7 @@ def checked_mechanism(mechanism: object, rule: object) -> str:
     return name
 
 
-def checked_tuning(
+def checked_for(
     tree: GameTree,
     tuning: object,
     horizon: int,
@@ -256,55 +242,53 @@ def checked_tuning(
     loss_range: ArrayLike,
     sensitivity: float = 2.0,
 ) -> Tuning:
-    """Return what a rule gives, or a tuning that fits tree, horizon, epsilon and mechanism, or raise.
+    """Return what a rule gives, or a tuning that fits all this, or raise.
 
     For parameters that neither rule gives nothing is proven: their bound is 1 per trial.
     """
-    scale = noise_scale(epsilon, sensitivity)
+    radius, scale = loss_radius(tree, loss_range), noise_scale(epsilon, sensitivity)
     if not isinstance(tuning, Tuning):
         rule = _checks.choice("tuning", tuning, RULES)
-        if checked_mechanism(mechanism, rule) == "hashing" and math.isfinite(epsilon):
-            return _hashed(tree, horizon, epsilon, loss_radius(tree, loss_range))
-        return _tuned(tree, horizon, epsilon, scale, rule)
+        symbols = checked_mechanism(mechanism, rule) == "hashing" and math.isfinite(epsilon)
+        return _ruled(tree, horizon, epsilon, scale, rule, radius if symbols else None)
     if (tuning.horizon, tuning.epsilon) != (horizon, epsilon):
-        raise ValueError(
-            f"tuning must be made for horizon {horizon} and epsilon {epsilon:g}, "
-            f"got one for {tuning.horizon} and {tuning.epsilon:g}"
-        )
+        asked, got = f"horizon {horizon} and epsilon {epsilon:g}", f"{tuning.horizon} and {tuning.epsilon:g}"
+        raise ValueError(f"tuning must be made for {asked}, got one for {got}")
     if math.isfinite(epsilon) and tuning.mechanism != mechanism:
         raise ValueError(f"tuning must be made for mechanism {mechanism!r}, got one for {tuning.mechanism!r}")
-    _whole(tuning)
-    rate = _checks.number("tuning.learning_rate", tuning.learning_rate, 0.0)
-    shape = (tree.n_actions,)
-    exploration = _checks.array("tuning.exploration", tuning.exploration, np.float64, shape, low=0.0)
-    own = Tuning(rate, exploration, float(horizon), "own", horizon, epsilon, 0.0, 1.0)
-    made = own
-    if tuning.symbols:
-        given = np.empty(0) if tuning.radius is None else tuning.radius
-        radius = _checks.array("tuning.radius", given, np.float64, shape, low=0.0, high=0.5)
-        own = _own_hashing(tree, own, tuning, radius)
-        made = _hashed(tree, horizon, epsilon, radius)
-        if (made.symbols, made.explore) != (own.symbols, own.explore):
-            return own
-    elif tuning.rule in RULES:
-        made = _tuned(tree, horizon, epsilon, scale, tuning.rule)
-    return made if made.learning_rate == rate and np.array_equal(made.exploration, exploration) else own
+    own = _own(tree, _whole(tuning))
+    if own.radius is not None and (radius > own.radius).any():
+        raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
+    if not own.symbols and tuning.rule not in RULES:
+        return own
+    made = _ruled(tree, horizon, epsilon, scale, tuning.rule, own.radius)
+    same = all(getattr(made, x) == getattr(own, x) for x in ("learning_rate", "symbols", "explore"))
+    return made if same and np.array_equal(made.exploration, own.exploration) else own
 
 
-def _own_hashing(tree: GameTree, own: Tuning, tuning: Tuning, radius: Floats) -> Tuning:
-    """Return one's own tuning with symbols, whose exploration must be a plan of weight `explore`."""
-    explore = _checks.number("tuning.explore", tuning.explore, 0.0, 1.0)
-    symbols = _checks.integer("tuning.symbols", tuning.symbols, 2, 2 * MAX_BUCKETS)
-    arriving = np.append(explore, own.exploration)[1 + tree.infoset_action]
-    if symbols % 2 or not np.allclose(
-        np.add.reduceat(own.exploration, tree.action_ptr[:-1]), arriving, rtol=1e-9, atol=1e-300
-    ):
+def _own(tree: GameTree, given: Tuning) -> Tuning:
+    """Return a tuning of which nothing is proven, checked: with symbols its exploration must be a plan."""
+    rate, shape = _checks.number("tuning.learning_rate", given.learning_rate, 0.0), (tree.n_actions,)
+    exploration = _checks.array("tuning.exploration", given.exploration, np.float64, shape, low=0.0)
+    own = Tuning(rate, exploration, float(given.horizon), "own", given.horizon, given.epsilon, 0.0, 1.0)
+    if given.radius is None:
+        return own
+    radius = _checks.array("tuning.radius", given.radius, np.float64, shape, low=0.0, high=0.5)
+    explore = _checks.number("tuning.explore", given.explore, 0.0, 1.0)
+    symbols = _checks.integer("tuning.symbols", given.symbols, 2, 2 * MAX_BUCKETS)
+    arriving = np.append(explore, exploration)[1 + tree.infoset_action]
+    played = np.add.reduceat(exploration, tree.action_ptr[:-1])
+    if symbols % 2 or not np.allclose(played, arriving, rtol=1e-9, atol=1e-300):
         raise ValueError("tuning must have an even number of symbols, and exploration a plan of the tree")
     return replace(own, mechanism="hashing", symbols=symbols, explore=explore, radius=radius)
 
 
-def _hashed(tree: GameTree, horizon: int, epsilon: float, radius: Floats) -> Tuning:
-    """Tune for one symbol a user and losses within r(a) float64[A] of 1/2."""
+def _ruled(
+    tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str, radius: Floats | None
+) -> Tuning:
+    """Tune for one symbol a user and losses within r(a) float64[A] of 1/2; without a radius for values."""
+    if radius is None:
+        return _tuned(tree, horizon, epsilon, scale, rule)
     of_infoset, nu, squares = np.empty(tree.n_infosets), radius**2, radius**2
     root_q = setup.fold(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, setup.Q)
     most, start_cost = setup.largest(tree, squares, setup.LAST), tree.log_n_strategies
@@ -324,9 +308,9 @@ def _best_code(
 ) -> tuple[float, int, float]:
     """Return C, the number of buckets k and rho/eta that make the bound of hashing least.
 
-    `longest` is the most actions of a strategy, `total` the sum of r^2, `most` the largest sum over actions
-    that can be last together, `root_q` the root of Q. For every k the best of 900 values of U is taken, and
-    theta from it, since theta is tiny where 2 q is; C is flat where it is least.
+    `longest` is the most actions of a strategy, `total` the sum of r^2, `most` the largest such sum that can
+    be last together, `root_q` the root of Q. Of 900 values of U the best is taken, and theta from it, since
+    theta is tiny where 2 q is; C is flat where it is least.
     """
     u = np.geomspace(1e-3, 8.0, 900)
     ch, sc = 2.0 * (np.cosh(u) - 1.0) / u**2, np.sinh(u) / u

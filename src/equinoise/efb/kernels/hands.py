@@ -7,8 +7,8 @@ histories of a :class:`equinoise.games.joint.Histories`, and averages of realiza
 from equinoise._jit import njit
 from equinoise._random import CHANCE, next_word, uniform
 from equinoise._typing import Any, Floats, Ints, NamedTuple
-from equinoise.efb.kernels import symbol, trial as _trial
-from equinoise.efb.kernels.trial import Source
+from equinoise.efb.kernels import learner, trial as _trial
+from equinoise.efb.kernels.trial import Seat, Source
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games.joint import Histories
 
@@ -17,23 +17,15 @@ _TERMINAL = -4
 Table = tuple[Ints, Floats, Floats]
 
 
-class Seat(NamedTuple):
-    """A player's learner, with A actions and I infosets; plan, weights and visits are those of its kernel.
+class Player(NamedTuple):
+    """A seat with A actions and I infosets, and the average of what it plays.
 
-    source, public: where its own and public randomness come from; rate, explore: eta, rho; noise: a Hashing,
-    or the scale of Laplace noise. mixed float64[A]: rho nu, or 0. sums float64[A]: plans mu(a) summed over
-    trials, but for what waits above: waiting float64[I], the sum of each infoset's chances since its policy
-    changed. plan_now and reach_now, as long as these: scratch.
+    mixed float64[A]: rho nu, or 0. sums float64[A]: plans mu(a) summed over trials, but for what waits above:
+    waiting float64[I], the sum of each infoset's chances since its policy changed. plan_now and reach_now, as
+    long as these: scratch.
     """
 
-    plan: Any
-    weights: Weights
-    visits: Any
-    source: Source
-    public: Source
-    rate: float
-    explore: float
-    noise: Any
+    seat: Seat
     mixed: Floats
     sums: Floats
     waiting: Floats
@@ -58,22 +50,23 @@ def _settle(plan: Any, weights: Weights, sums: Floats, waiting: Floats, s: int) 
 
 
 @njit
-def settle_all(plan: Any, weights: Weights, sums: Floats, waiting: Floats) -> None:
+def settle_all(seat: Seat, sums: Floats, waiting: Floats) -> None:
     """Add all that waits to the sums."""
     for s in range(waiting.size):
-        _settle(plan, weights, sums, waiting, s)
+        _settle(seat.plan, seat.weights, sums, waiting, s)
 
 
 @njit(forceinline=True)
-def _count(seat: Seat, n: int) -> None:
+def _count(player: Player, n: int) -> None:
     """Add a trial's plan to the sums: of the n visits only, since no other policies may change now."""
-    seat.waiting[0] += 1.0
+    seat, waiting = player.seat, player.waiting
+    waiting[0] += 1.0
     for i in range(n):
-        _settle(seat.plan, seat.weights, seat.sums, seat.waiting, seat.visits.infoset[i])
+        _settle(seat.plan, seat.weights, player.sums, waiting, seat.visits.infoset[i])
 
 
 @njit(forceinline=True)
-def _deal(game: Histories, seats: Any, position: Ints, source: Source, trial: int) -> int:
+def _deal(game: Histories, players: Any, position: Ints, source: Source, trial: int) -> int:
     """Play a hand with the strategies that were drawn; fill position, and return the terminal history.
 
     The d-th move of chance takes word d of the stream (key; 0, trial, replicate, CHANCE).
@@ -88,7 +81,7 @@ def _deal(game: Histories, seats: Any, position: Ints, source: Source, trial: in
             low, high = game.outcome_ptr[own], game.outcome_ptr[own + 1]
             k = _trial.first_above(game.outcome_cum, low, high, uniform(word)) - low
         else:
-            seat, i = seats[mover], position[mover]
+            seat, i = players[mover].seat, position[mover]
             if own > 0:  # infoset 0 is the root of its tree
                 i = seat.visits.child[i] + own - seat.plan.actions[seat.visits.action[i]]["child"]
             position[mover] = i
@@ -98,66 +91,44 @@ def _deal(game: Histories, seats: Any, position: Ints, source: Source, trial: in
 
 
 @njit
-def _count_together(game: Histories, seats: Any, together: Floats) -> None:
+def _count_together(game: Histories, players: Any, together: Floats) -> None:
     """Add to together[0] what the others of each player play, (1 - rho) mu + rho nu, towards every end."""
-    shares, n_seats = together[1], len(seats)
-    for j in range(n_seats):
-        seat = seats[j]
-        seat.plan_now[:] = 0.0
-        seat.reach_now[0] = 1.0
-        settle_all(seat.plan, seat.weights, seat.plan_now, seat.reach_now)
+    shares, n = together[1], len(players)
+    for j in range(n):
+        player = players[j]
+        player.plan_now[:] = 0.0
+        player.reach_now[0] = 1.0
+        settle_all(player.seat, player.plan_now, player.reach_now)
         for z in range(len(shares)):
             a = game.last[z, j]
-            shares[z, j] = (1.0 - seat.explore) * seat.plan_now[a] + seat.mixed[a]
+            shares[z, j] = (1.0 - player.seat.explore) * player.plan_now[a] + player.mixed[a]
     for z in range(len(shares)):
-        for i in range(n_seats):
+        for i in range(n):
             product = game.reach[z]
-            for j in range(n_seats):
+            for j in range(n):
                 product *= shares[z, j] if j != i else 1.0
             together[0, z, i] += product
 
 
 @njit
-def run_symbols(game: Histories, seats: Any, table: Table, source: Source, start: int, stop: int) -> None:
-    """Play the hands start..stop-1 of one replicate, one symbol a user of each seat.
+def run_hands(game: Histories, players: Any, table: Table, source: Source, start: int, stop: int) -> None:
+    """Play the hands start..stop-1 of one replicate.
 
     The table is scratch int64[2, P], the losses seen so far, float64[P], and float64[2, Z, P], where Z may be
-    0 for two seats: the chances with which all but one play towards an end, summed over hands; scratch.
+    0 for two players: the chances with which all but one play towards an end, summed over hands; scratch.
     """
     length, position, total, together = table[0][0], table[0][1], table[1], table[2]
     for trial in range(start, stop):
-        for j in range(len(seats)):
-            seat = seats[j]
-            length[j] = symbol.draw(seat.plan, seat.weights, seat.visits, seat.source, trial, seat.explore)
-            symbol.hash_visits(seat.visits, length[j], seat.noise.n_buckets, seat.public, trial)
-            _count(seat, length[j])
+        for j in range(len(players)):
+            seat = players[j].seat
+            length[j] = learner.draw(seat, seat.code, seat.scale, seat.plan.actions, trial)
+            learner.prepare(seat, seat.code, seat.scale, length[j], trial)
+            _count(players[j], length[j])
         if together.size > 0:
-            _count_together(game, seats, together)
-        z = _deal(game, seats, position, source, trial)
-        for j in range(len(seats)):
-            (plan, weights, visits), seat, loss = seats[j][:3], seats[j], game.loss[z, j]
+            _count_together(game, players, together)
+        z = _deal(game, players, position, source, trial)
+        for j in range(len(players)):
+            seat, loss = players[j].seat, game.loss[z, j]
             total[j] += loss
             if seat.rate > 0.0:
-                said = symbol.sent(plan, visits, seat.noise, seat.source, trial, position[j], loss)
-                symbol.learn(plan, weights, visits, length[j], seat.noise, said, seat.rate, seat.explore)
-
-
-@njit
-def run_values(game: Histories, seats: Any, table: Table, source: Source, start: int, stop: int) -> None:
-    """As :func:`run_symbols`, where a user sends a loss for each action, noised or not."""
-    length, position, total, together = table[0][0], table[0][1], table[1], table[2]
-    for trial in range(start, stop):
-        for j in range(len(seats)):
-            (plan, weights, visits), seat = seats[j][:3], seats[j]
-            length[j] = _trial.draw(plan, weights, visits, plan.actions, seat.source, trial)
-            _trial.add_noise(visits.value, visits.word, length[j], seat.noise, seat.source, trial)
-            _count(seat, length[j])
-        if together.size > 0:
-            _count_together(game, seats, together)
-        z = _deal(game, seats, position, source, trial)
-        for j in range(len(seats)):
-            (plan, weights, visits), seat = seats[j][:3], seats[j]
-            total[j] += game.loss[z, j]
-            if seat.rate > 0.0:
-                visits.value[position[j]] += game.loss[z, j]
-                _trial.update(plan, weights, visits, length[j], seat.rate)
+                learner.learn(seat, seat.code, seat.scale, length[j], trial, position[j], loss)

@@ -8,14 +8,12 @@ import math
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equinoise._jit import njit
 from equinoise._random import HASH, philox
 from equinoise._typing import Floats, Ints, Words
 from equinoise.efb.kernels import symbol, trial, weights as _weights
-from equinoise.efb.kernels.symbol import SymbolPlan, SymbolVisits
-from equinoise.efb.kernels.trial import Chance, Plan, Visits
+from equinoise.efb.kernels.trial import Chance, Seat, Visits
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games import Environment, GameTree
 
@@ -102,9 +100,7 @@ def running_shares(action_ptr: Ints, exploration: Floats, out: Floats) -> None:
 
 # Arrays for the kernels, made from trees, environments and policies.
 
-
 Sealed = TypeVar("Sealed", bound=tuple[Any, ...])
-AnyVisits = TypeVar("AnyVisits", Visits, SymbolVisits)
 _LINE = 64  # bytes of a cache line
 _PADDING = 3  # values that a kernel may read behind the last block
 
@@ -120,40 +116,24 @@ def derived_key(key: Words, purpose: np.uint64, number: int = 0) -> Words:
     return np.array(philox(key[0], key[1], zero, np.uint64(number), zero, purpose)[:2], dtype=np.uint64)
 
 
-def public_key(key: Words) -> Words:
-    """Return the key uint64[2] of public randomness."""
-    return derived_key(key, HASH)
-
-
-def make_plan(tree: GameTree, exploration: Floats) -> Plan:
-    """Return what a learner knows, read-only; exploration is gamma float64[A]."""
-    actions = np.empty(tree.n_actions + 1, dtype=trial.PLAN_ACTION)
-    actions["exploration"][:-1] = exploration
-    actions["exploration"][-1] = 0.0
-    actions["child"] = tree.infoset_ptr
-    starts = tree.action_ptr[:-1]
+def make_plan(tree: GameTree, exploration: Floats, radius: Floats | None = None) -> Any:
+    """Return what a learner knows, read-only; exploration float64[A] is gamma, or rho nu with a radius r."""
+    starts, ptr = tree.action_ptr[:-1], tree.infoset_ptr
     largest = np.maximum.reduceat(exploration, starts)
     shared = np.where(largest == np.minimum.reduceat(exploration, starts), largest, -1.0)
-    return sealed(Plan(_plan_infosets(tree, shared), actions))
-
-
-def make_symbol_plan(tree: GameTree, exploration: Floats, radius: Floats) -> SymbolPlan:
-    """Return what a learner of symbols knows, read-only; exploration is rho nu, radius r, float64[A]."""
-    actions = tree.infoset_ptr.view([("child", np.int64)])
+    ends_here = ptr[starts] == ptr[tree.action_ptr[1:]]
+    infosets = np.empty(tree.n_infosets + 1, dtype=trial.PLAN_INFOSET)
+    infosets["first"] = tree.action_ptr
+    infosets["exploration"][:-1] = np.where(ends_here, shared if radius is None else 0.0, -1.0)
+    infosets["exploration"][-1] = -1.0
+    if radius is None:
+        actions = np.zeros(tree.n_actions + 1, dtype=trial.PLAN_ACTION)
+        actions["exploration"][:-1], actions["child"] = exploration, ptr
+        return sealed(trial.Plan(infosets, actions))
     own, cumulative = np.empty(tree.n_actions, dtype=symbol.OWN), np.empty(tree.n_actions)
     own["exploration"], own["radius"] = exploration, radius
     running_shares(tree.action_ptr, exploration, cumulative)
-    return sealed(SymbolPlan(_plan_infosets(tree, np.zeros(tree.n_infosets)), actions, own, cumulative))
-
-
-def _plan_infosets(tree: GameTree, shared: Floats) -> NDArray[np.void]:
-    """Return infosets PLAN_INFOSET[I+1]: with `shared` float64[I] where no action leads on, -1 elsewhere."""
-    infosets = np.empty(tree.n_infosets + 1, dtype=trial.PLAN_INFOSET)
-    infosets["first"] = tree.action_ptr
-    ends_here = tree.infoset_ptr[tree.action_ptr[:-1]] == tree.infoset_ptr[tree.action_ptr[1:]]
-    infosets["exploration"][:-1] = np.where(ends_here, shared, -1.0)
-    infosets["exploration"][-1] = -1.0
-    return infosets
+    return sealed(symbol.SymbolPlan(infosets, ptr.view([("child", np.int64)]), own, cumulative))
 
 
 def make_chance(environment: Environment) -> Chance:
@@ -196,14 +176,20 @@ def longest(tree: GameTree) -> int:
     return int(largest(tree, np.ones(tree.n_actions), LONGEST))
 
 
-def make_visits(tree: GameTree, kind: type[AnyVisits]) -> AnyVisits:
+def make_visits(tree: GameTree) -> Visits:
     """Return an empty visit list, longer than any reduced strategy and of even length."""
     m = longest(tree) // 2 * 2 + 2
-    types: dict[str, Any] = dict.fromkeys(
-        ("infoset", "action", "child", "parent", "half", "marked", "moved"), np.int64
-    )
-    types["word"] = np.uint64
-    return kind._make(np.zeros(m, dtype=types.get(name, np.float64)) for name in kind._fields)
+    integers = "infoset", "action", "child", "parent", "half", "marked", "moved"
+    types: dict[str, Any] = {**dict.fromkeys(integers, np.int64), "word": np.uint64}
+    return Visits._make(np.zeros(m, dtype=types.get(name, np.float64)) for name in Visits._fields)
+
+
+def make_seat(tree: GameTree, plan: Any, visits: Visits, learner: Any, *of: Any) -> Seat:
+    """Return the seat of a :class:`equinoise.efb.baselines.Learner`, of a key and a replicate, 0 if none."""
+    policy, tuning, scale = learner
+    public = first_source(derived_key(of[0], HASH), *of[1:])
+    how = tuning.learning_rate, tuning.explore, tuning.code, None if tuning.code else scale
+    return Seat(sealed(plan), make_weights(tree, policy), visits, first_source(*of), public, *how)
 
 
 def _aligned(n: int) -> Floats:

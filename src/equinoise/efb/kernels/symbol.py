@@ -7,29 +7,15 @@ divisions to :func:`learn`, which needs them only above what a report moves.
 import numpy as np
 from numpy.typing import NDArray
 
-from equinoise._elementary import exp
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
 from equinoise._random import HASH, NOISE, STRATEGY, next_word, uniform
-from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
-from equinoise.efb.kernels.trial import (
-    FACTOR_MAX,
-    FACTOR_MIN,
-    STEP_MAX,
-    STEP_MIN,
-    Chance,
-    Source,
-    first_above,
-    leaf_loss,
-    push,
-    stream,
-    walk,
-)  # fmt: skip
-from equinoise.efb.kernels.weights import Weights, look, multiply, pick
+from equinoise._typing import Any, Floats, NamedTuple
+from equinoise.efb.kernels.trial import Seat, Source, Visits, first_above, move, moved_by, push, stream
+from equinoise.efb.kernels.weights import look, pick
 from equinoise.mechanisms.hashing import item_of, pair_of, symbol_of
 
 OWN = np.dtype([("exploration", np.float64), ("radius", np.float64)])
-_at = np.uint64
 _HALF = np.uint64(0xFFFFFFFF)
 _UPPER = np.uint64(32)
 _TINY = 1e-300
@@ -50,43 +36,18 @@ class SymbolPlan(NamedTuple):
     cumulative: Floats
 
 
-class SymbolVisits(NamedTuple):
-    """The visit list of a trial, each array longer than the longest reduced strategy and even (m).
-
-    infoset, action, child, parent int64[m]: the infoset, its picked action, the positions of that action's
-    first child and of the visit above; picked, others float64[m]: w of the picked action and of all others
-    together; reach float64[m]: mu of the picked action; half int64[m]: 32 public bits of each block of k
-    visits; step float64[m]: -eta lhat; factor float64[m]: W, then Z; marked, moved int64[m]: whether a report
-    moves something below (0 between trials), and the positions of which that is true.
-    """
-
-    infoset: Ints
-    action: Ints
-    child: Ints
-    parent: Ints
-    picked: Floats
-    others: Floats
-    reach: Floats
-    half: Ints
-    step: Floats
-    factor: Floats
-    marked: Ints
-    moved: Ints
-
-
 @njit(forceinline=True)
-def draw(
-    plan: SymbolPlan, weights: Weights, visits: SymbolVisits, source: Source, trial: Any, explore: float
-) -> int:
+def draw(seat: Seat, trial: Any) -> int:
     """Draw a reduced strategy, breadth first; fill the visit list and return its length n.
 
     The first word of the stream (key; 0, trial, replicate, STRATEGY) says whether the strategy comes from the
     exploration nu, with probability `explore`, or from the policy; position i takes word i + 1.
     """
-    s0, s1, s2, s3 = stream(source, trial, STRATEGY)
+    s0, s1, s2, s3 = stream(seat.source, trial, STRATEGY)
     word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-    if uniform(word) < explore:
-        return _explore(plan, weights, visits, s0, s1, s2, s3)
+    if uniform(word) < seat.explore:
+        return _explore(seat, s0, s1, s2, s3)
+    plan, weights, visits = seat[:3]
     visits.infoset[0] = 0
     n = 1
     i = 0
@@ -102,14 +63,15 @@ def draw(
         visits.child[i] = n
         prefetch(plan.own, a)
         if plan.infosets[s]["exploration"] < 0.0:
-            n = _enter(plan, weights, visits, i, a, n)
+            n = _enter(seat, i, a, n)
         i += 1
     return n
 
 
 @njit(forceinline=True)
-def _enter(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, i: int, a: int, n: int) -> int:
+def _enter(seat: Seat, i: int, a: int, n: int) -> int:
     """Put the child infosets of action a, picked at position i, at the end of the visit list."""
+    plan, weights, visits = seat[:3]
     for c in range(plan.actions[a]["child"], plan.actions[a + 1]["child"]):
         visits.infoset[n] = c
         visits.parent[n] = i
@@ -120,13 +82,12 @@ def _enter(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, i: int, a: 
 
 
 @njit
-def _explore(
-    plan: SymbolPlan, weights: Weights, visits: SymbolVisits, s0: Any, s1: Any, s2: Any, s3: Any
-) -> int:
+def _explore(seat: Seat, s0: Any, s1: Any, s2: Any, s3: Any) -> int:
     """Draw a reduced strategy from nu, and look up what the policy says of it.
 
     Apart from :func:`draw`, whose loop then asks nothing more at a visit; few trials come here.
     """
+    plan, weights, visits = seat[:3]
     visits.infoset[0] = 0
     n = 1
     i = 0
@@ -139,23 +100,23 @@ def _explore(
         visits.action[i] = a
         visits.picked[i], visits.others[i] = look(weights, first, width, s, a)
         visits.child[i] = n
-        n = _enter(plan, weights, visits, i, a, n)
+        n = _enter(seat, i, a, n)
         i += 1
     return n
 
 
 @njit(forceinline=True)
-def hash_visits(visits: SymbolVisits, n: int, n_buckets: int, public: Source, trial: Any) -> None:
+def hash_visits(seat: Seat, n: int, n_buckets: int, trial: Any) -> None:
     """Fill ``half`` with public bits for every block of k visits, of which each is in a bucket of its own.
 
     Blocks 2b and 2b + 1 take the lower and the upper half of word b of the stream (public key; 0, trial,
     replicate, HASH), its key known to everybody.
     """
-    s0, s1, s2, s3 = stream(public, trial, HASH)
+    s0, s1, s2, s3 = stream(seat.public, trial, HASH)
     for b in range(0, (n + n_buckets - 1) // n_buckets, 2):
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        visits.half[b] = np.int64(word & _HALF)
-        visits.half[b + 1] = np.int64(word >> _UPPER)
+        seat.visits.half[b] = np.int64(word & _HALF)
+        seat.visits.half[b + 1] = np.int64(word >> _UPPER)
 
 
 @njit
@@ -176,46 +137,35 @@ def secret_word(source: Source, trial: Any) -> Any:
 
 
 @njit(forceinline=True)
-def sent(
-    plan: SymbolPlan, visits: SymbolVisits, code: Any, source: Source, trial: Any, last: int, loss: float
-) -> Any:
+def sent(seat: Seat, code: Any, trial: Any, last: int, loss: float) -> Any:
     """Return the symbol that a simulated user sends, whose play ended below the action at position `last`."""
-    own = pair_of(last, visits.half[last // code.n_buckets], code.n_buckets)
-    radius = plan.own[visits.action[last]]["radius"]
-    return symbol_of(code, secret_word(source, trial), own, loss - 0.5, radius)
+    own = pair_of(last, seat.visits.half[last // code.n_buckets], code.n_buckets)
+    radius = seat.plan.own[seat.visits.action[last]]["radius"]
+    return symbol_of(code, secret_word(seat.source, trial), own, loss - 0.5, radius)
 
 
 @njit(forceinline=True)
-def learn(
-    plan: SymbolPlan,
-    weights: Weights,
-    visits: SymbolVisits,
-    n: int,
-    code: Any,
-    symbol: int,
-    learning_rate: float,
-    explore: float,
-) -> None:
+def learn(seat: Seat, n: int, code: Any, symbol: int) -> None:
     """Update the policy by a symbol, exactly as exponential weights over reduced strategies would.
 
     y(a) = s z(a) r(a) G where h(a) = j, else 0; lhat(a) = y(a) / ((1 - rho) mu(a) + rho nu(a)); from there as
     :func:`equinoise.efb.kernels.trial.update`. With more than a few buckets most estimates are 0, and what
     has none below it is left alone.
     """
-    rate = learning_rate * 2.0**62 / code.extra
+    rate, visits = seat.rate * 2.0**62 / code.extra, seat.visits
     if code.n_buckets > 1:
-        _learn_some(plan, weights, visits, n, (code.n_buckets, symbol, rate, explore))
+        _learn_some(seat, n, code.n_buckets, symbol, rate)
         return
     for i in range(n):
         _divide(visits, i)
-        visits.step[i] = _step(plan, visits, i, visits.half[i], symbol, rate, explore)
+        visits.value[i] = _step(seat, i, visits.half[i], symbol, rate)
     for i in range(n):
-        visits.factor[i] = exp(min(max(visits.step[i], STEP_MIN), STEP_MAX))
-    push(plan, weights, visits, n)
+        visits.factor[i] = moved_by(visits.value[i])
+    push(seat, n)
 
 
 @njit(forceinline=True)
-def _divide(visits: SymbolVisits, i: int) -> None:
+def _divide(visits: Visits, i: int) -> None:
     """Turn the weights of a visit into probabilities, and find mu of its action from the visit above."""
     scale = 1.0 / (visits.picked[i] + visits.others[i])
     mu = visits.picked[i] * scale
@@ -225,21 +175,18 @@ def _divide(visits: SymbolVisits, i: int) -> None:
 
 
 @njit(forceinline=True)
-def _step(
-    plan: SymbolPlan, visits: SymbolVisits, i: int, half: int, symbol: int, rate: float, explore: float
-) -> float:
+def _step(seat: Seat, i: int, half: int, symbol: int, rate: float) -> float:
     """Return -eta lhat of a visit's action, whose bucket was reported; `rate` is eta G."""
-    own = plan.own[visits.action[i]]
-    divisor = (1.0 - explore) * visits.reach[i] + own["exploration"]
+    own = seat.plan.own[seat.visits.action[i]]
+    divisor = (1.0 - seat.explore) * seat.visits.reach[i] + own["exploration"]
     size = rate * own["radius"] / max(divisor, _TINY)
     return size if (half ^ symbol) & 1 else -size
 
 
 @njit(forceinline=True)
-def _learn_some(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, n: int, reported: Any) -> None:
+def _learn_some(seat: Seat, n: int, n_buckets: int, symbol: int, rate: float) -> None:
     """Update by a symbol of one bucket out of several: only the marked visits, and what lies above them."""
-    factor, marked, moved = visits.factor, visits.marked, visits.moved
-    n_buckets, symbol, rate, explore = reported
+    visits, factor, marked, moved = seat.visits, seat.visits.factor, seat.visits.marked, seat.visits.moved
     n_blocks = (n + n_buckets - 1) // n_buckets
     for b in range(n_blocks):
         marked[min(item_of(b, visits.half[b], symbol >> 1, n_buckets), n)] = 1
@@ -257,51 +204,9 @@ def _learn_some(plan: SymbolPlan, weights: Weights, visits: SymbolVisits, n: int
     for b in range(n_blocks):
         i = item_of(b, visits.half[b], symbol >> 1, n_buckets)
         if i < n:
-            step = _step(plan, visits, i, visits.half[b], symbol, rate, explore)
-            factor[i] = exp(min(max(step, STEP_MIN), STEP_MAX))
+            factor[i] = moved_by(_step(seat, i, visits.half[b], symbol, rate))
     for j in range(count):
         i = moved[j]
-        w = min(max(factor[i], FACTOR_MIN), FACTOR_MAX)
+        z = move(seat, i, factor[i])
         if i > 0:
-            factor[visits.parent[i]] *= visits.others[i] + visits.picked[i] * w
-        s = visits.infoset[i]
-        first = plan.infosets[s]["first"]
-        multiply(weights, first, plan.infosets[s + 1]["first"] - first, s, visits.action[i], w)
-
-
-@njit
-def run_trials(
-    plan: SymbolPlan,
-    weights: Weights,
-    visits: SymbolVisits,
-    chance: Chance,
-    keys: Words,
-    replicate: int,
-    start: int,
-    stop: int,
-    learning_rate: float,
-    explore: float,
-    code: Any,
-) -> Any:
-    """Run the trials start..stop-1 of one replicate: as :func:`equinoise.efb.kernels.trial.run_trials`.
-
-    keys uint64[4] are the key and the public key, `code` a Hashing, `explore` rho.
-    """
-    source = (keys[0], keys[1], np.uint64(replicate))
-    public = (keys[2], keys[3], np.uint64(replicate))
-    expected = observed = 0.0
-    for trial in range(start, stop):
-        n = draw(plan, weights, visits, source, trial, explore)
-        last, u = walk(plan, chance, visits, source, trial)
-        prefetch(chance.actions, visits.action[last])
-        for i in range(n):
-            prefetch(chance.action_loss, visits.action[i])
-        hash_visits(visits, n, code.n_buckets, public, trial)
-        loss = leaf_loss(chance, visits.action[last], u)
-        observed += loss
-        if learning_rate > 0.0:
-            symbol = sent(plan, visits, code, source, trial, last, loss)
-            learn(plan, weights, visits, n, code, symbol, learning_rate, explore)
-        for i in range(n):
-            expected += chance.action_loss[_at(visits.action[i])]
-    return expected, observed
+            factor[visits.parent[i]] *= z

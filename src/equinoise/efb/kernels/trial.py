@@ -1,8 +1,7 @@
 """Kernels of DP-EFB: draw a reduced strategy, walk it, add noise, update. A trial costs what it visits.
 
-Arrays travel in named tuples: the learner's ``Plan`` and :class:`equinoise.efb.kernels.weights.Weights`, the
-``Chance`` of an environment, and ``Visits``, scratch for one trial. A trial visits infosets breadth first and
-writes position i of the visit list for the i-th of them, so the children of a visit stand side by side.
+Arrays travel in named tuples: the ``Chance`` of an environment, the ``Seat`` of a learner. A trial visits
+infosets breadth first and writes position i of the visit list for the i-th, so children stand side by side.
 """
 
 import numpy as np
@@ -42,24 +41,51 @@ class Plan(NamedTuple):
 
 
 class Visits(NamedTuple):
-    """The visit list of a trial, each array as long as the longest reduced strategy (m).
+    """The visit list of a trial, each array longer than the longest reduced strategy and even (m).
 
-    infoset, action, child int64[m]: the infoset, its picked action, the position of that action's first
-    child; reach float64[m]: probability of getting to the infoset; picked, others float64[m]: pi of the
-    picked action and of all the others together; divisor float64[m]: mu(a) + gamma(a);
-    word uint64[m] and value float64[m]: noise words and reported values; factor float64[m]: W, then Z.
+    infoset, action, child, parent int64[m]: the infoset, its picked action, the positions of that action's
+    first child and of the visit above; picked, others float64[m]: w, then pi, of the picked action and of all
+    others together; factor float64[m]: W, then Z.
+
+    Of values for each action: reach float64[m], mu of the infoset; divisor float64[m], mu(a) + gamma(a); word
+    uint64[m], value float64[m]: noise words and reported values. Of a symbol: reach, mu of the picked action;
+    half int64[m], 32 public bits of each block of k visits; value, -eta lhat; marked, moved int64[m]: whether
+    a report moves something below (0 between trials), and where that is so.
     """
 
     infoset: Ints
     action: Ints
     child: Ints
-    reach: Floats
+    parent: Ints
     picked: Floats
     others: Floats
+    reach: Floats
+    factor: Floats
     divisor: Floats
     word: Words
     value: Floats
-    factor: Floats
+    half: Ints
+    marked: Ints
+    moved: Ints
+
+
+class Seat(NamedTuple):
+    """A learner in a run.
+
+    plan: a Plan or a SymbolPlan; source, public: where its own and public randomness come from; rate,
+    explore: eta, rho; code: a Hashing, or None where a report is a value for each action; scale: of Laplace
+    noise, or None with a code.
+    """
+
+    plan: Any
+    weights: Weights
+    visits: Visits
+    source: Source
+    public: Source
+    rate: float
+    explore: float
+    code: Any
+    scale: Any
 
 
 @kept_as("equinoise.efb._kernels.Chance")
@@ -85,18 +111,16 @@ def stream(source: Source, trial: Any, purpose: Any) -> Any:
 
 
 @njit(forceinline=True)
-def draw(
-    plan: Plan, weights: Weights, visits: Visits, ahead: NDArray[np.void], source: Source, trial: Any
-) -> int:
+def draw(seat: Seat, ahead: NDArray[np.void], trial: Any) -> int:
     """Draw a reduced strategy from the policy, breadth first; fill the visit list and return its length n.
 
     At each visited infoset s an action is drawn from pi(. | s) = w / sum of w over s. mu(a) is the product of
     pi along the path, ``divisor`` is mu(a) + gamma(a). Position i takes word i of the stream (key; 0,
     trial, replicate, STRATEGY). For `ahead` see :func:`equinoise.efb.kernels.weights.pick`.
     """
-    infosets, actions = plan
+    (infosets, actions), weights, visits = seat.plan, seat.weights, seat.visits
     weight = weights.weight
-    s0, s1, s2, s3 = stream(source, trial, STRATEGY)
+    s0, s1, s2, s3 = stream(seat.source, trial, STRATEGY)
     visits.infoset[0] = 0
     visits.reach[0] = 1.0
     n = 1
@@ -130,7 +154,7 @@ def draw(
 
 
 @njit(forceinline=True)
-def walk(plan: Any, chance: Chance, visits: Any, source: Source, trial: Any) -> Any:
+def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) -> Any:
     """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
 
     The d-th move of the environment takes word d of the stream (key; 0, trial, replicate, CHANCE): the
@@ -190,24 +214,30 @@ def add_noise(value: Floats, word: Words, n: int, scale: float, source: Source, 
 
 
 @njit(forceinline=True)
-def update(plan: Plan, weights: Weights, visits: Visits, n: int, learning_rate: float) -> None:
+def update(seat: Seat, n: int) -> None:
     """Update the policy by a report, exactly as exponential weights over reduced strategies would.
 
     lhat(a) = y(a) / (mu(a) + gamma(a)); bottom-up over the visits, a the picked action,
     W = exp(-eta lhat(a)) times Z of the child infosets of a, w(a) becomes w(a) W, and
     Z(s) = sum of the new weights over the old = pi(others) + pi(a) W.
     """
-    factor, value, divisor = visits.factor, visits.value, visits.divisor
+    factor, value, divisor = seat.visits.factor, seat.visits.value, seat.visits.divisor
     for i in range(n):
-        step = -learning_rate * value[i] / divisor[i]
-        factor[i] = exp(min(max(step, STEP_MIN), STEP_MAX))
-    push(plan, weights, visits, n)
+        step = -seat.rate * value[i] / divisor[i]
+        factor[i] = moved_by(step)
+    push(seat, n)
 
 
 @njit(forceinline=True)
-def push(plan: Any, weights: Weights, visits: Any, n: int) -> None:
+def moved_by(step: float) -> float:
+    """Return the factor exp(step) of an action's own estimate, within bounds."""
+    return exp(min(max(step, STEP_MIN), STEP_MAX))
+
+
+@njit(forceinline=True)
+def push(seat: Seat, n: int) -> None:
     """Multiply the weights by W, bottom-up; ``factor`` comes with each action's own part of it."""
-    factor = visits.factor
+    visits, factor = seat.visits, seat.visits.factor
     end = n  # the children of visit i are the visits child[i] .. end - 1
     for i in range(n - 1, -1, -1):
         start = visits.child[i]
@@ -215,46 +245,15 @@ def push(plan: Any, weights: Weights, visits: Any, n: int) -> None:
         for c in range(start, end):
             w *= factor[c]
         end = start
-        w = min(max(w, FACTOR_MIN), FACTOR_MAX)
-        factor[i] = visits.others[i] + visits.picked[i] * w
-        s = visits.infoset[i]
-        first = plan.infosets[s]["first"]
-        multiply(weights, first, plan.infosets[s + 1]["first"] - first, s, visits.action[i], w)
+        factor[i] = move(seat, i, w)
 
 
-@njit
-def run_trials(
-    plan: Plan,
-    weights: Weights,
-    visits: Visits,
-    chance: Chance,
-    keys: Words,
-    replicate: int,
-    start: int,
-    stop: int,
-    learning_rate: float,
-    scale: float,
-) -> Any:
-    """Run the trials start..stop-1 of one replicate against one environment, with the key uint64[2].
-
-    Returns (expected, observed): sums over the trials of the drawn strategy's expected loss, the sum of g(a)
-    over its actions, and of the loss that the user saw. The scale is that of the noise, 0 for none.
-    """
-    source = (keys[0], keys[1], np.uint64(replicate))
-    expected = observed = 0.0
-    for trial in range(start, stop):
-        n = draw(plan, weights, visits, chance.actions, source, trial)
-        last, u = walk(plan, chance, visits, source, trial)
-        prefetch(chance.actions, visits.action[last])
-        for i in range(n):
-            prefetch(chance.action_loss, visits.action[i])
-        if learning_rate > 0.0:
-            add_noise(visits.value, visits.word, n, scale, source, trial)
-        loss = leaf_loss(chance, visits.action[last], u)
-        observed += loss
-        if learning_rate > 0.0:
-            visits.value[last] += loss
-            update(plan, weights, visits, n, learning_rate)
-        for i in range(n):
-            expected += chance.action_loss[_at(visits.action[i])]
-    return expected, observed
+@njit(forceinline=True)
+def move(seat: Seat, i: int, w: float) -> float:
+    """Multiply the weight of visit i by W, kept within bounds; return Z = pi(others) + pi(a) W."""
+    infosets, visits = seat.plan.infosets, seat.visits
+    w = min(max(w, FACTOR_MIN), FACTOR_MAX)
+    s = visits.infoset[i]
+    first = infosets[s]["first"]
+    multiply(seat.weights, first, infosets[s + 1]["first"] - first, s, visits.action[i], w)
+    return visits.others[i] + visits.picked[i] * w

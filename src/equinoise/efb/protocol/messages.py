@@ -51,14 +51,13 @@ class Strategy:
         symbols = _checks.integer("symbols", self.symbols, 0, _MAX_SYMBOLS)
         if symbols % 2:
             raise ValueError(f"symbols must be an even number, got {symbols}")
-        object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))
-        object.__setattr__(self, "infosets", seal(infosets.copy()))
-        object.__setattr__(self, "actions", seal(actions.copy()))
-        object.__setattr__(self, "symbols", symbols)
         key = self.key
         if isinstance(key, tuple | list):  # NumPy takes one word above 2^63 and one below for floats
             key = np.array([_checks.integer("key", word, 0, 2**64 - 1) for word in key], dtype=np.uint64)
-        object.__setattr__(self, "key", seal(_checks.array("key", key, np.uint64, (2,)).copy()))
+        key = _checks.array("key", key, np.uint64, (2,))
+        vars(self).update(trial=_checks.integer("trial", self.trial, 0, _MAX_TRIAL), symbols=symbols)
+        arrays = {"infosets": infosets, "actions": actions, "key": key}
+        vars(self).update({name: seal(array.copy()) for name, array in arrays.items()})
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes: 20 of header, 24 more with symbols, 16 an infoset."""
@@ -70,7 +69,7 @@ class Strategy:
     @classmethod
     def from_bytes(cls, data: bytes) -> Strategy:
         """Read what :meth:`to_bytes` wrote; ValueError for anything else."""
-        data = _taken(data)
+        data = bytes(_checks.instance("data", data, bytes, bytearray, memoryview))
         hashed = data[:4] == _HASHED
         trial, n, body = _unpack(data, _HASHED if hashed else _STRATEGY, 16, _CODE.size if hashed else 0)
         symbols, *key = _CODE.unpack_from(body) if hashed else (0, 0, 0)
@@ -100,13 +99,13 @@ class Report:
     symbol: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "trial", _checks.integer("trial", self.trial, 0, _MAX_TRIAL))
+        vars(self).update(trial=_checks.integer("trial", self.trial, 0, _MAX_TRIAL))
         if (self.values is None) == (self.symbol is None):
             raise TypeError("values or symbol must be given, and not both")
         if self.symbol is not None:
-            object.__setattr__(self, "symbol", _checks.integer("symbol", self.symbol, 0, _MAX_SYMBOLS - 1))
+            vars(self).update(symbol=_checks.integer("symbol", self.symbol, 0, _MAX_SYMBOLS - 1))
         else:
-            object.__setattr__(self, "values", _vector(self.values))
+            vars(self).update(values=_vector(self.values))
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes: 20 of header and 8 a value; 3 to 13 with a symbol."""
@@ -118,13 +117,11 @@ class Report:
     @classmethod
     def from_bytes(cls, data: bytes) -> Report:
         """Read what :meth:`to_bytes` wrote; ValueError for anything else."""
-        data = _taken(data)
+        data = bytes(_checks.instance("data", data, bytes, bytearray, memoryview))
         if data[:1] == bytes([_SYMBOL]):
             numbers = _numbers(data[1:])
-            if len(numbers) == 2:
-                report = cls(numbers[0], symbol=numbers[1])
-                if report.to_bytes() == data:
-                    return report
+            if len(numbers) == 2 and data == (report := cls(numbers[0], symbol=numbers[1])).to_bytes():
+                return report
             raise ValueError(f"data must be a whole report of a symbol, got {_checks.shown(data)}")
         trial, _, body = _unpack(data, _REPORT, 8)
         return cls(trial, np.frombuffer(body, dtype="<f8").astype(np.float64))
@@ -143,29 +140,24 @@ def _vector(given: ArrayLike | None) -> Floats:
 
 def _digits(number: int) -> list[int]:
     """Return a number in base 128, least digit first, the top bit set on all digits but the last."""
-    digits = [number & 127]
-    while number := number >> 7:
-        digits[-1] |= 128
-        digits.append(number & 127)
-    return digits
+    return [number] if number < 128 else [number & 127 | 128, *_digits(number >> 7)]
 
 
 def _numbers(data: bytes) -> list[int]:
     """Return the numbers that stand in base 128 one after the other; none where the last one is cut."""
-    numbers, value, shift = [], 0, 0
+    numbers, shift = [0], 0
     for byte in data[:32]:
-        value |= (byte & 127) << shift
+        numbers[-1] |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            numbers.append(value)
-            value, shift = 0, 0
-    return numbers if not shift else []
+            numbers.append(0)
+            shift = 0
+    return numbers[:-1] if not shift else []
 
 
-def check_strategy(tree: GameTree, strategy: object) -> Strategy:
-    """Return a strategy that is a reduced strategy of the tree, or raise."""
-    if not isinstance(strategy, Strategy):
-        raise TypeError(f"strategy must be a Strategy, got {_checks.shown(strategy)}")
+def check_strategy(tree: GameTree, strategy: Strategy) -> None:
+    """Raise where a strategy is none of the tree."""
+    _checks.instance("strategy", strategy, Strategy)
     infosets, actions = strategy.infosets, strategy.actions
     n = len(infosets)
     fits = n > 0 and infosets[0] == 0 and infosets.max() < tree.n_infosets and actions.max() < tree.n_actions
@@ -176,17 +168,7 @@ def check_strategy(tree: GameTree, strategy: object) -> Strategy:
         inside = (actions >= tree.action_ptr[infosets]) & (actions < tree.action_ptr[infosets + 1])
         fits = bool(inside.all()) and np.array_equal(children, infosets[1:])
     if not fits:
-        raise ValueError(
-            "strategy must be a reduced strategy of the tree, breadth first, and this one is not"
-        )
-    return strategy
-
-
-def _taken(data: object) -> bytes:
-    """Return a message as bytes, or raise."""
-    if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"data must be bytes, got {_checks.shown(data)}")
-    return bytes(data)
+        raise ValueError("strategy must be a reduced strategy of the tree, breadth first, and is not")
 
 
 def _unpack(data: bytes, magic: bytes, item: int, more: int = 0) -> tuple[int, int, bytes]:

@@ -14,11 +14,11 @@ from equinoise import _checks
 from equinoise._files import loaded
 from equinoise._live import Live, locked
 from equinoise._random import stream_key
-from equinoise._typing import Any, ArrayLike, Floats, Words
-from equinoise.efb.baselines import first_policy
-from equinoise.efb.kernels import setup, symbol as _symbol, trial as _kernels, weights
+from equinoise._typing import ArrayLike, Floats, Words
+from equinoise.efb.baselines import LEARNERS, Learner
+from equinoise.efb.kernels import learner as _learner, setup, symbol as _symbol, trial as _trial, weights
 from equinoise.efb.protocol.messages import Report, Strategy
-from equinoise.efb.tuning import RULES, Tuning, checked_tuning, noise_scale, packed, tune, unpacked
+from equinoise.efb.tuning import RULES, Tuning, checked_for, noise_scale, packed, tune, unpacked
 from equinoise.games import GameTree, Policy
 
 _KIND = "equinoise server, version 1"
@@ -30,16 +30,8 @@ class Server(Live):
 
     Parameters
     ----------
-    tree : GameTree
-    horizon : int
-        Number of trials that it is tuned for, T.
-    epsilon : float
-        Local privacy of each report, which users see to; math.inf for none.
-    tuning : {"sharp", "paper"} or Tuning
-    mechanism : {"hashing", "laplace"}
-        What users send; "paper" needs "laplace".
-    loss_range : (low, high) or float64[A, 2]
-        Where the losses straight below an action lie; users refuse a loss outside. Of use with "hashing".
+    tree, horizon, epsilon, tuning, mechanism, loss_range
+        As of :func:`simulate` and :func:`tune`. Users see to epsilon, and refuse a loss out of its range.
     seed : int, optional
         Of the strategies; None takes randomness from the operating system.
 
@@ -47,13 +39,11 @@ class Server(Live):
     -----
     Threads may share a server, which lets in one at a time; a trial has one report, and more are refused.
 
-    A server need not be trusted: a report is private before it is sent, whatever the server does with
-    it. The policy, the strategies and anything else made of reports stay as private as these.
-
-    Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by at most
-    exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(theta G/sqrt(V0)) while rho is below 1/2,
-    and a noised value that honest noise passes once in e^40 times is refused. `loss_range` must be the
-    users'. TypeError or ValueError for wrong arguments.
+    A server need not be trusted: a report is private before it is sent, and whatever is made of reports stays
+    as private. Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by
+    at most exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(theta G/sqrt(V0)) while rho is
+    below 1/2, and a noised value that honest noise passes once in e^40 times is refused. TypeError or
+    ValueError for wrong arguments.
 
     References
     ----------
@@ -89,24 +79,15 @@ class Server(Live):
         rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else "sharp"
         given = tune(tree, horizon, epsilon, rule, mechanism, loss_range=loss_range)
         if rule is not tuning:
-            given = checked_tuning(tree, tuning, given.horizon, given.epsilon, mechanism, loss_range)
-        self._start(tree, given, first_policy(tree), stream_key(seed), 0)
+            given = checked_for(tree, tuning, given.horizon, given.epsilon, mechanism, (0.5, 0.5))
+        self._start(tree, LEARNERS["dp-efb"].start(tree, given), stream_key(seed), 0)
 
-    def _start(self, tree: GameTree, tuning: Tuning, weight: Floats, key: Words, trial: int) -> None:
-        self.tree, self.tuning = tree, tuning
-        self._weights = setup.make_weights(tree, weight)
+    def _start(self, tree: GameTree, learner: Learner, key: Words, trial: int) -> None:
+        self.tree, self.tuning = tree, learner.tuning
         self._key, self._trial = key, trial
         self._drawn = 0  # length of the visit list, 0 before this trial's strategy is drawn
-        self._source = setup.first_source(key)
-        self._public = setup.public_key(key) if tuning.symbols else np.zeros(2, dtype=np.uint64)
-        self._plan: Any
-        self._visits: Any
-        if tuning.radius is None:
-            self._plan = setup.make_plan(tree, tuning.exploration)
-            self._visits = setup.make_visits(tree, _kernels.Visits)
-        else:
-            self._plan = setup.make_symbol_plan(tree, tuning.exploration, tuning.radius)
-            self._visits = setup.make_visits(tree, _symbol.SymbolVisits)
+        plan = setup.make_plan(tree, self.tuning.exploration, self.tuning.radius)
+        self._seat = setup.make_seat(tree, plan, setup.make_visits(tree), learner, key)
 
     def __repr__(self) -> str:
         return f"Server({self.tree!r}, trial {self._trial} of {self.tuning.horizon})"
@@ -121,7 +102,7 @@ class Server(Live):
     def policy(self) -> Floats:
         """The present behaviour policy, float64[A]."""
         out = np.empty(self.tree.n_actions)
-        weights.policy(self.tree.action_ptr, self._weights.weight, out)
+        weights.policy(self.tree.action_ptr, self._seat.weights.weight, out)
         return out
 
     def to_policy(self) -> Policy:
@@ -131,18 +112,15 @@ class Server(Live):
     @locked
     def draw(self) -> Strategy:
         """Return this trial's strategy, the same until the trial is over; ValueError after the horizon."""
-        n = self._draw()
-        visits, code = self._visits, (self.tuning.symbols, self._public)
-        return Strategy(self._trial, visits.infoset[:n], visits.action[:n], *code)
+        n, visits, symbols = self._draw(), self._seat.visits, self.tuning.symbols
+        key = self._seat.public[:2] if symbols else (0, 0)
+        return Strategy(self._trial, visits.infoset[:n], visits.action[:n], symbols, key)
 
     def _draw(self) -> int:
         self._check_horizon()
         if not self._drawn:
-            learner, at = (self._plan, self._weights, self._visits), (self._source, self._trial)
-            if self.tuning.symbols:
-                self._drawn = _symbol.draw(*learner, *at, self.tuning.explore)
-            else:
-                self._drawn = _kernels.draw(*learner, self._plan.actions, *at)
+            seat = self._seat
+            self._drawn = _learner.draw(seat, seat.code, seat.scale, seat.plan.actions, self._trial)
         return self._drawn
 
     def _check_horizon(self) -> None:
@@ -156,23 +134,21 @@ class Server(Live):
         A report for another trial, of another length or kind, not finite, or such as no user sends is refused
         with a ValueError, and nothing changes.
         """
-        if not isinstance(report, Report):
-            raise TypeError(f"report must be a Report, got {_checks.shown(report)}")
+        _checks.instance("report", report, Report)
         if report.trial != self._trial:
             raise ValueError(f"report must be for trial {self._trial}, got one for trial {report.trial}")
         n = self._draw()
-        learner, code = (self._plan, self._weights, self._visits, n), self.tuning.code
+        seat, code = self._seat, self._seat.code
         if code is None:
-            self._visits.value[:n] = self._checked_values(report, n)
-            _kernels.update(*learner, self.tuning.learning_rate)
+            seat.visits.value[:n] = self._checked_values(report, n)
+            _trial.update(seat, n)
         elif report.symbol is None or report.symbol >= self.tuning.symbols:
             raise ValueError(
                 f"report must be one of {self.tuning.symbols} symbols, got {_checks.shown(report)}"
             )
-        elif self.tuning.learning_rate > 0.0:
-            public = setup.first_source(self._public)
-            _symbol.hash_visits(self._visits, n, code.n_buckets, public, self._trial)
-            _symbol.learn(*learner, code, report.symbol, self.tuning.learning_rate, self.tuning.explore)
+        elif seat.rate > 0.0:
+            _learner.prepare(seat, code, seat.scale, n, self._trial)
+            _symbol.learn(seat, n, code, report.symbol)
         self.skip()
 
     def _checked_values(self, report: Report, n: int) -> Floats:
@@ -201,7 +177,7 @@ class Server(Live):
         which another object saved this server since is refused with a ValueError, unless `overwrite` is True.
         """
         arrays, meta = packed(self.tree, self.tuning)
-        arrays |= {"weight": self._weights.weight[: self.tree.n_actions], "key": self._key}
+        arrays |= {"weight": self._seat.weights.weight[: self.tree.n_actions], "key": self._key}
         meta |= {"trial": self._trial}
         self._save(path, overwrite, _KIND, meta, arrays=arrays)
 
@@ -210,12 +186,12 @@ class Server(Live):
         """Read what :meth:`save` wrote; ValueError for a file that is damaged or something else."""
         with loaded(path, _KIND, "server") as (arrays, meta):
             tree, tuning = unpacked(arrays, meta)
-            checked_tuning(tree, tuning, tuning.horizon, tuning.epsilon, tuning.mechanism, (0.0, 1.0))
+            checked_for(tree, tuning, tuning.horizon, tuning.epsilon, tuning.mechanism, (0.5, 0.5))
             trial = _checks.integer("trial", meta["trial"], 0, tuning.horizon)
             weight = _checks.array("weight", arrays["weight"], np.float64, (tree.n_actions,), low=0.0)
             if not np.maximum.reduceat(weight, tree.action_ptr[:-1]).all():
                 raise ValueError("weight must not vanish over an infoset")
             key = _checks.array("key", arrays["key"], np.uint64, (2,))
             server = cls.__new__(cls)
-            server._start(tree, tuning, weight, key, trial)
+            server._start(tree, Learner(weight, tuning, 0.0), key, trial)
         return server._came_from(meta)

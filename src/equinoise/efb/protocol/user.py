@@ -23,14 +23,11 @@ class User:
 
     Parameters
     ----------
-    tree : GameTree
+    tree, mechanism, loss_range
+        As the server's.
     epsilon : float
         Privacy of a report, positive: whatever the user's last action and loss, the probability of any report
         changes by a factor of at most e^epsilon. math.inf sends the values as they are.
-    mechanism : {"hashing", "laplace"}
-        One symbol, or a noised loss for each action of the strategy.
-    loss_range : (low, high) or float64[A, 2]
-        As the server's; a loss outside the range of its action is refused.
     noise : {"secure", "float"}
         "secure" takes the operating system's randomness: for a symbol in whole numbers, exactly; for noised
         losses with OpenDP, which must be installed. "float" is for simulations: fast and reproducible, and
@@ -41,17 +38,14 @@ class User:
 
     Raises
     ------
-    TypeError, ValueError
-        For an argument that is of the wrong kind or out of its range.
-    ImportError
-        For secure noise on losses where OpenDP is missing.
+    ImportError, TypeError, ValueError
+        For secure noise on losses where OpenDP is missing, and for wrong arguments.
 
     Notes
     -----
-    One report is epsilon-private for the user who sends it. A user who answers k strategies spends k epsilon.
-    That a user took part at all, and which strategy it was sent, are known to the server. The buckets and
-    signs behind a symbol are public, and privacy does not depend on them or on how many buckets a server asks
-    for.
+    A user who answers k strategies spends k epsilon. That a user took part at all, and which strategy it was
+    sent, are known to the server. Buckets and signs behind a symbol are public: privacy depends neither on
+    them nor on how many a server asks for.
 
     References
     ----------
@@ -82,9 +76,7 @@ class User:
         noise: str = "secure",
         seed: int | None = None,
     ) -> None:
-        if not isinstance(tree, GameTree):
-            raise TypeError(f"tree must be a GameTree, got {_checks.shown(tree)}")
-        self.tree = tree
+        self.tree: GameTree = _checks.instance("tree", tree, GameTree)
         self.epsilon = _checks.epsilon(epsilon)
         self.mechanism = _checks.choice("mechanism", mechanism, MECHANISMS)
         self.noise = _checks.choice("noise", noise, ("secure", "float"))
@@ -105,8 +97,8 @@ class User:
     def report(self, strategy: Strategy, last_action: int, loss: float) -> Report:
         """Return the report of a play: a symbol, or y(a) = [a = last action] loss + Laplace(2/epsilon).
 
-        `last_action` is the last one that the user took, and `loss` what it brought, within the action's
-        range. ValueError where that is not so, and for a strategy that asks for the other mechanism.
+        `last_action` is the last one that the user took, and `loss` what it brought. ValueError where that is
+        out of the action's range, and for a strategy that asks for the other mechanism.
         """
         check_strategy(self.tree, strategy)
         last = _checks.integer("last_action", last_action, 0, self.tree.n_actions - 1)
@@ -117,10 +109,8 @@ class User:
         if self.tree.leaf_ptr[last] == self.tree.leaf_ptr[last + 1]:
             raise ValueError(f"last_action must have a leaf straight below it, got {last}")
         if bool(strategy.symbols) != (self.mechanism == "hashing" and math.isfinite(self.epsilon)):
-            raise ValueError(
-                f"strategy must ask for a report of mechanism {self.mechanism!r}, "
-                f"got one for {strategy.symbols} symbols"
-            )
+            got = f"got one for {strategy.symbols} symbols"
+            raise ValueError(f"strategy must ask for a report of mechanism {self.mechanism!r}, {got}")
         if strategy.symbols:
             return Report(strategy.trial, symbol=self._symbol(strategy, int(mine[0]), value))
         values = np.zeros(len(strategy.actions))
@@ -157,18 +147,14 @@ def play(
     environment : Environment or Schedule
         A schedule plays the environment of the strategy's trial.
     strategy : Strategy
+        TypeError or ValueError for one that is none of the environment's tree, or of a trial beyond the
+        schedule.
     seed : int, optional
-        The same seed and trial make chance do the same, whatever is played. None takes randomness from the
-        operating system.
+        The same seed and trial make chance do the same, whatever is played; None is as of :class:`User`.
 
     Returns
     -------
     last_action, loss : int, float
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a strategy that is none of the environment's tree, or of a trial beyond the schedule.
 
     Examples
     --------
@@ -177,14 +163,16 @@ def play(
     >>> play(load("bandit(3)")[1], Strategy(0, [0], [1]), seed=1)
     (1, 0.25)
     """
-    if not isinstance(environment, Environment | Schedule):
-        raise TypeError(f"environment must be an Environment or a Schedule, got {_checks.shown(environment)}")
+    _checks.instance("environment", environment, Environment, Schedule)
     check_strategy(environment.tree, strategy)
     if isinstance(environment, Schedule):
-        environment = _at(environment, strategy.trial)
+        ends, now = np.cumsum(environment.trials), strategy.trial
+        if now >= ends[-1]:
+            raise ValueError(f"strategy must be for one of the schedule's {ends[-1]} trials, got trial {now}")
+        environment = environment.environments[int(np.searchsorted(ends, now, side="right"))]
     tree, chance = environment.tree, setup.make_chance(environment)
     plan = setup.make_plan(tree, np.zeros(tree.n_actions))
-    visits = setup.make_visits(tree, _kernels.Visits)
+    visits = setup.make_visits(tree)
     n = len(strategy.actions)
     widths = np.diff(tree.infoset_ptr)[strategy.actions]
     visits.infoset[:n], visits.action[:n] = strategy.infosets, strategy.actions
@@ -193,11 +181,3 @@ def play(
     last, u = _kernels.walk(plan, chance, visits, source, strategy.trial)
     last_action = int(visits.action[last])
     return last_action, float(_kernels.leaf_loss(chance, last_action, u))
-
-
-def _at(schedule: Schedule, trial: int) -> Environment:
-    """Return the environment of a trial."""
-    ends = np.cumsum(schedule.trials)
-    if trial >= ends[-1]:
-        raise ValueError(f"strategy must be for one of the schedule's {ends[-1]} trials, got trial {trial}")
-    return schedule.environments[int(np.searchsorted(ends, trial, side="right"))]
