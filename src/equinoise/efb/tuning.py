@@ -246,18 +246,18 @@ def checked_for(
 
     For parameters that neither rule gives nothing is proven: their bound is 1 per trial.
     """
-    radius, scale = loss_radius(tree, loss_range), noise_scale(epsilon, sensitivity)
+    scale = noise_scale(epsilon, sensitivity)
     if not isinstance(tuning, Tuning):
         rule = _checks.choice("tuning", tuning, RULES)
         symbols = checked_mechanism(mechanism, rule) == "hashing" and math.isfinite(epsilon)
-        return _ruled(tree, horizon, epsilon, scale, rule, radius if symbols else None)
+        return _ruled(tree, horizon, epsilon, scale, rule, loss_radius(tree, loss_range) if symbols else None)
     if (tuning.horizon, tuning.epsilon) != (horizon, epsilon):
         asked, got = f"horizon {horizon} and epsilon {epsilon:g}", f"{tuning.horizon} and {tuning.epsilon:g}"
         raise ValueError(f"tuning must be made for {asked}, got one for {got}")
     if math.isfinite(epsilon) and tuning.mechanism != mechanism:
         raise ValueError(f"tuning must be made for mechanism {mechanism!r}, got one for {tuning.mechanism!r}")
     own = _own(tree, _whole(tuning))
-    if own.radius is not None and (radius > own.radius).any():
+    if own.radius is not None and (loss_radius(tree, loss_range) > own.radius).any():
         raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
     if not own.symbols and tuning.rule not in RULES:
         return own
@@ -366,10 +366,10 @@ def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
     """
     share = root_q / n
     if scale > 1.0:
-        theta = _root(lambda x: share * ((1.0 - x) * (1.0 + x)) ** 2 - 2.0 * scale * x**3)
+        theta = _root(lambda x: share * (y := (1.0 - x) * (1.0 + x)) * y - 2.0 * scale * x * x * x)
         rest = (1.0 - theta) * (1.0 + theta)
     else:  # theta close to one: solve for what is missing, which keeps its digits
-        missing = _root(lambda x: 2.0 * scale * (1.0 - x) ** 3 - share * (x * (2.0 - x)) ** 2)
+        missing = _root(lambda x: 2.0 * scale * (y := 1.0 - x) * y * y - share * (z := x * (2.0 - x)) * z)
         theta, rest = 1.0 - missing, missing * (2.0 - missing)
     return 0.5 + scale / theta * share + scale**2 / rest, scale * root_q / theta
 
