@@ -289,8 +289,8 @@ def _ruled(
     """Tune for one symbol a user and losses within r(a) float64[A] of 1/2; without a radius for values."""
     if radius is None:
         return _tuned(tree, horizon, epsilon, scale, rule)
-    of_infoset, nu, squares = np.empty(tree.n_infosets), radius**2, radius**2
-    root_q = setup.fold(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, setup.Q)
+    of_infoset, nu, squares = np.empty(tree.n_infosets), np.empty(tree.n_actions), radius**2
+    root_q = setup.fold(tree.action_ptr, tree.infoset_ptr, squares, of_infoset, nu, setup.Q)
     most, start_cost = setup.largest(tree, squares, setup.LAST), tree.log_n_strategies
     longest, total = setup.longest(tree), float(squares.sum())
     constant, buckets, exploring = _best_code(epsilon, longest, total, most, root_q)
@@ -336,7 +336,7 @@ def _best_code(
 
 def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:
     """Tune for Laplace noise of any scale b on each reported value (the checked part of :func:`tune`)."""
-    of_infoset, exploration = np.empty(tree.n_infosets), np.ones(tree.n_actions)
+    of_infoset, exploration = np.empty(tree.n_infosets), np.empty(tree.n_actions)
     start_cost, n = tree.log_n_strategies, float(tree.n_actions)
     if rule == "sharp" and scale == 0.0:
         most = setup.largest(tree, np.sign(np.diff(tree.leaf_ptr), dtype=np.float64), setup.LAST)
@@ -345,7 +345,7 @@ def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str
         exploration = seal(np.full(tree.n_actions, rate / 2.0))
         return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * most)
     split = setup.Q if rule == "sharp" else setup.KAPPA
-    root = setup.fold(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, split)
+    root = setup.fold(tree.action_ptr, tree.infoset_ptr, np.ones(1), of_infoset, exploration, split)
     if rule == "paper":
         beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
         constant, per_rate = 2.0 * scale**2 + 1.0 + beta, beta * n

@@ -35,26 +35,33 @@ def first_policy(action_ptr: Ints, log_strategies: Floats) -> None:
 
 @njit
 def fold(
-    action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, how: tuple[bool, bool, bool]
+    action_ptr: Ints,
+    infoset_ptr: Ints,
+    cost: Floats,
+    of_infoset: Floats,
+    of_action: Floats,
+    how: tuple[bool, bool, bool],
 ) -> float:
     """Fill of_infoset float64[I] and of_action float64[A] from the leaves up; return the root's value.
 
-    of_action comes with costs c(a). v(a) = c(a) + sum of v(s) over child infosets s, and v(s) = sum of v(a)
-    over its actions. `how` is (a, b, c): a takes the largest v(a) of an infoset instead of their sum; b takes
-    max(c(a), largest v(s)) instead of the sum; c makes v(a) the root of c(a) + sum of v(s)^2.
+    `cost` are c(a), float64[A], or float64[1] for one that all have. v(a) = c(a) + sum of v(s) over child
+    infosets s, and v(s) = sum of v(a) over its actions. `how` is (a, b, c): a takes the largest v(a) of an
+    infoset instead of their sum; b takes max(c(a), largest v(s)) instead of the sum; c makes v(a) the root of
+    c(a) + sum of v(s)^2.
     """
-    largest_action, largest_child, rooted = how
+    (largest_action, largest_child, rooted), alike = how, cost.size == 1
     for s in range(action_ptr.size - 2, -1, -1):
-        total = 0.0
+        total = most = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
-            value = of_action[a]
+            value = cost[0] if alike else cost[a]
             for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
                 below = of_infoset[c] * of_infoset[c] if rooted else of_infoset[c]
                 value = max(value, below) if largest_child else value + below
             value = math.sqrt(value) if rooted else value
             of_action[a] = value
-            total = max(total, value) if largest_action else total + value
-        of_infoset[s] = total
+            total += value  # beside the largest, not in its place: neither waits for the other
+            most = value if value > most else most
+        of_infoset[s] = most if largest_action else total
     return of_infoset[0]
 
 
@@ -78,9 +85,10 @@ def split_exploration(
         total = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             total += of_action[a]
+        even = total <= 0.0
+        whole = float(action_ptr[s + 1] - action_ptr[s]) if even else total
         for a in range(action_ptr[s], action_ptr[s + 1]):
-            share = of_action[a] / total if total > 0.0 else 1.0 / (action_ptr[s + 1] - action_ptr[s])
-            of_action[a] = of_infoset[s] * share
+            of_action[a] = of_infoset[s] * ((1.0 if even else of_action[a]) / whole)
             for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
                 of_infoset[c] = of_action[a]
 
@@ -167,13 +175,14 @@ def make_weights(tree: GameTree, policy: Floats) -> Weights:
 
 
 def largest(tree: GameTree, costs: Floats, how: tuple[bool, bool, bool]) -> float:
-    """Return the root's value of a fold of costs float64[A], which stay as they are."""
-    return fold(tree.action_ptr, tree.infoset_ptr, np.empty(tree.n_infosets), costs.copy(), how)
+    """Return the root's value of a fold of costs, as :func:`fold` takes them."""
+    values = np.empty(tree.n_infosets), np.empty(tree.n_actions)
+    return fold(tree.action_ptr, tree.infoset_ptr, costs, *values, how)
 
 
 def longest(tree: GameTree) -> int:
     """Return the most infosets that a reduced strategy of a tree visits."""
-    return int(largest(tree, np.ones(tree.n_actions), LONGEST))
+    return int(largest(tree, np.ones(1), LONGEST))
 
 
 def make_visits(tree: GameTree) -> Visits:
