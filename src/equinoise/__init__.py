@@ -28,17 +28,7 @@ from equinoise._version import __version__
 if TYPE_CHECKING:
     from equinoise import bandits, efb, experiments, games, inference, mechanisms, nvo, replicates
 
-__all__ = [
-    "__version__",
-    "bandits",
-    "efb",
-    "experiments",
-    "games",
-    "inference",
-    "mechanisms",
-    "nvo",
-    "replicates",
-]
-
+__all__ = ["__version__", "bandits", "efb", "experiments", "games", "inference", "mechanisms", "nvo"]
+__all__ += ["replicates"]
 
 __getattr__, __dir__ = attach(__name__, {"": __all__[1:]})
