@@ -28,35 +28,26 @@ _CHUNK = 256  # rounds that Draws draws at a time
 class Tape(NamedTuple):
     """The rounds first..first + B - 1 of W lanes, drawn before they are played; row i is round first + i.
 
-    mean float64[K, W]; reward float64[B, W] uniforms, or for Gaussian rewards sigma times standard normals;
-    noise float64[B, W] standard Laplace draws; tie uint64[B, W] words; table float64[B, K, W] the rewards
-    of all arms where they are given, or empty. kind: BERNOULLI, GAUSSIAN or TABLE. What a policy does not
-    need has no rows.
+    What a policy does not need has no rows.
     """
 
-    mean: Floats
-    reward: Floats
-    noise: Floats
-    tie: Words
-    table: Floats
-    kind: int
+    mean: Floats  # [K, W]
+    reward: Floats  # [B, W] uniforms, or for Gaussian rewards sigma times standard normals
+    noise: Floats  # [B, W] standard Laplace draws
+    tie: Words  # [B, W]
+    table: Floats  # [B, K, W] the rewards of all arms where they are given, or empty
+    kind: int  # BERNOULLI, GAUSSIAN or TABLE
 
 
 class Run(NamedTuple):
-    """What is played: the rounds first..end-1 (from 0) of every lane.
+    """What is played: the rounds first..end-1 (from 0) of every lane."""
 
-    tape, where chunks of rounds are drawn; streams uint64[3, 4, W], as they are after `first` rounds; sigma
-    of Gaussian rewards. marks int64[C]: increasing numbers of rounds, the last at least `end`; gap
-    float64[K, W]: largest mean less the arm's; regret float64[C, W]: row c gets the pseudo-regret after
-    marks[c] rounds, where first < marks[c] <= end.
-    """
-
-    tape: Tape
-    streams: Words
-    sigma: float
-    marks: Ints
-    gap: Floats
-    regret: Floats
+    tape: Tape  # where chunks of rounds are drawn
+    streams: Words  # [3, 4, W], as they are after `first` rounds
+    sigma: float  # of Gaussian rewards
+    marks: Ints  # [C] increasing numbers of rounds, the last at least `end`
+    gap: Floats  # [K, W] largest mean less the arm's
+    regret: Floats  # [C, W], row c gets the pseudo-regret after marks[c] rounds, first < marks[c] <= end
     random_ties: bool
     first: int
     end: int

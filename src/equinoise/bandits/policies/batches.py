@@ -43,31 +43,22 @@ _LN5_PLUS_1 = 2.6094379124341003
 
 
 class Batches(NamedTuple):
-    """K arms, W lanes.
+    """K arms, W lanes."""
 
-    pulls int64[K, W], reward_sum float64[K, W]: all rewards, as the analyst sees them; no choice reads them.
-    batch_sum float64[K, W], left int64[K, W]: the batch that an arm is gathering, and the pulls that it still
-    needs. length int64[K, W]: pulls of that batch when it is full. private_sum float64[K, W], private_n
-    int64[K, W]: noised sum that choices are made on, and the number of rewards in it. current int64[W]: the
-    arm whose batch must be finished first, or -1; empty where arms are drawn. score float64[K, W]: scratch.
-    key uint64[2], replicate uint64[W]: where posterior draws come from. clip: whether private_sum is put back
-    into [0, private_n].
-    """
-
-    pulls: Ints
-    reward_sum: Floats
-    batch_sum: Floats
-    left: Ints
-    length: Ints
-    private_sum: Floats
-    private_n: Ints
-    current: Ints
-    score: Floats
-    key: Words
-    replicate: Words
+    pulls: Ints  # [K, W] all rewards, as the analyst sees them, and their sums; no choice reads these
+    reward_sum: Floats  # [K, W]
+    batch_sum: Floats  # [K, W] of the batch that an arm is gathering
+    left: Ints  # [K, W] pulls that this batch still needs
+    length: Ints  # [K, W] and has when it is full
+    private_sum: Floats  # [K, W] noised sum that choices are made on
+    private_n: Ints  # [K, W] the number of rewards in it
+    current: Ints  # [W] the arm whose batch must be finished first, or -1; empty where arms are drawn
+    score: Floats  # [K, W] scratch
+    key: Words  # [2] where posterior draws come from
+    replicate: Words  # [W] likewise
     epsilon: float
     rule: int
-    clip: bool
+    clip: bool  # whether private_sum is put back into [0, private_n]
 
 
 def make_state(

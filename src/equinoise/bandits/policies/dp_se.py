@@ -22,26 +22,19 @@ _LONGEST = 2.0**62  # a tiny epsilon asks for an epoch that no integer counts; n
 
 
 class Elimination(NamedTuple):
-    """K arms, W lanes.
+    """K arms, W lanes."""
 
-    pulls int64[K, W], reward_sum float64[K, W]: all rewards, as the analyst sees them; no choice reads them.
-    alive int64[K, W]: 1 for a survivor. fresh int64[K, W], fresh_sum float64[K, W]: pulls and rewards of this
-    epoch. mean float64[K, W]: noised, of the survivors that have R pulls. survivors, waiting int64[W]: how
-    many there are, and how many of them have fewer. turn int64[W]: the arm to pull. epoch, length int64[W]:
-    e and R. horizon, epsilon float.
-    """
-
-    pulls: Ints
-    reward_sum: Floats
-    alive: Ints
-    fresh: Ints
-    fresh_sum: Floats
-    mean: Floats
-    survivors: Ints
-    waiting: Ints
-    turn: Ints
-    epoch: Ints
-    length: Ints
+    pulls: Ints  # [K, W] all rewards, as the analyst sees them, and their sums; no choice reads these
+    reward_sum: Floats  # [K, W]
+    alive: Ints  # [K, W] 1 for a survivor
+    fresh: Ints  # [K, W] pulls of this epoch
+    fresh_sum: Floats  # [K, W] and their rewards
+    mean: Floats  # [K, W] noised, of the survivors that have R pulls
+    survivors: Ints  # [W] how many there are
+    waiting: Ints  # [W] how many of them have fewer than R pulls
+    turn: Ints  # [W] the arm to pull
+    epoch: Ints  # [W] e
+    length: Ints  # [W] R
     horizon: float
     epsilon: float
 

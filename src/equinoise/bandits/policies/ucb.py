@@ -34,31 +34,23 @@ _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negat
 
 
 class IndexState(NamedTuple):
-    """State of W lanes with K arms.
+    """State of W lanes with K arms; without privacy it has no rows in kind, totals and widths."""
 
-    pulls int64[K, W] and reward_sum float64[K, W], the true sums; mean float64[K, W] is (S + N)/n, infinite
-    for an arm never pulled (for uniform play minus the pulls); root float64[K, W] is 1/sqrt(2 n), or 0; kind
-    int64[K, W] is the column of the width; totals float64[W K slots] the kept totals of every counter's
-    noise; confidence float64[H] is c_t, widths float64[H', M] is 2 w for each kind of noise, from round 1,
-    and rule and privacy say what they are. Scratch: arm and pulled int64[W], score and total float64[W],
-    twice float64[AT_ONCE, W]. Policies without privacy have no rows in kind, totals and widths.
-    """
-
-    pulls: Ints
-    reward_sum: Floats
-    mean: Floats
-    root: Floats
-    kind: Ints
-    totals: Floats
-    confidence: Floats
-    widths: Floats
-    rule: int
-    privacy: Privacy
-    arm: Ints
-    pulled: Ints
-    score: Floats
-    total: Floats
-    twice: Floats
+    pulls: Ints  # [K, W]
+    reward_sum: Floats  # [K, W], the true sums
+    mean: Floats  # [K, W], (S + N)/n, infinite for an arm never pulled; for uniform play minus the pulls
+    root: Floats  # [K, W], 1/sqrt(2 n), or 0
+    kind: Ints  # [K, W], the column of the width
+    totals: Floats  # [W K slots], the kept totals of every counter's noise
+    confidence: Floats  # [H], c_t from round 1
+    widths: Floats  # [H', M], 2 w for each kind of noise, likewise
+    rule: int  # what c_t is
+    privacy: Privacy  # what w and N are
+    arm: Ints  # [W], scratch, as are those below
+    pulled: Ints  # [W]
+    score: Floats  # [W]
+    total: Floats  # [W]
+    twice: Floats  # [AT_ONCE, W]
 
 
 def make_tables(
