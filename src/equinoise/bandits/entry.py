@@ -6,52 +6,30 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from equinoise import _checks
-from equinoise._checks import Option, checked
+from equinoise._checks import Option, Row, checked
 from equinoise._typing import Any, Mapping, Words
 
 MAX_HORIZON = 2**48  # counts stay exact in float64
 LARGEST = 1e100  # of a reward: squares of sums stay finite
 _LEAST_EPSILON = 1e-100  # noise and widths stay finite
 
-COUNTER = {
-    "counter": Option(
-        "choice",
-        "binary",
-        "private counter of each arm: made for the horizon, or for any number of rounds",
-        ("binary", "hybrid"),
-    )
-}
-WIDTHS = {
-    "width": Option(
-        "choice",
-        "counter",
-        "what an index is widened by: the tail of the counter's noise, or as published",
-        ("counter", "published"),
-    ),
-    **COUNTER,
-}
+Options = Mapping[str, Any] | None
+
+_COUNTER = "private counter of each arm: made for the horizon, or for any number of rounds"
+_WIDTH = "what an index is widened by: the tail of the counter's noise, or as published"
+COUNTER = {"counter": Option("choice", "binary", _COUNTER, ("binary", "hybrid"))}
+WIDTHS = {"width": Option("choice", "counter", _WIDTH, ("counter", "published")), **COUNTER}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """What is said of a policy, of whatever kind of bandit.
+class Entry(Row):
+    """What is said of a policy, of whatever kind of bandit: also the noise that it adds, None for none.
 
-    The proof says what is private, and why, the noise what it adds; None where there is none. Controls need
-    an epsilon and are not private.
+    Private are its choices, in the rewards; controls need an epsilon and are not private.
     """
 
-    name: str
-    summary: str
-    source: str
-    proof: str | None = None
     noise: str | None = None
     needs_epsilon: bool = False
-    options: Mapping[str, Option] = field(default_factory=dict)
-
-    @property
-    def private(self) -> bool:
-        """Whether its choices are epsilon-private in the rewards, so that its bias has a bound."""
-        return self.proof is not None
 
     @property
     def needs_noise(self) -> bool:
@@ -80,7 +58,7 @@ class Entry:
         return checked(f"policy {self.name!r}", self.options, mine)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Live:
     """The name of a policy's live class, and how rewards reach it there.
 
@@ -141,16 +119,11 @@ class Policy(Entry):
         """The kernel module."""
         return importlib.import_module(f"equinoise.bandits.policies.{self.module}")
 
-    def _arguments(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _arguments(self, options: Options) -> dict[str, Any]:
         return {name: o.default for name, o in self.options.items()} | dict(options or {}) | dict(self.fixed)
 
     def make_tables(
-        self,
-        n_arms: int,
-        horizon: int | None,
-        epsilon: float,
-        n_rounds: int,
-        options: Mapping[str, Any] | None = None,
+        self, n_arms: int, horizon: int | None, epsilon: float, n_rounds: int, options: Options = None
     ) -> Any:
         """Return the tables that lanes share, for the first n rounds, or None where there are none."""
         if not self.tabulated:
@@ -163,7 +136,7 @@ class Policy(Entry):
         lanes: int,
         horizon: int | None,
         epsilon: float,
-        options: Mapping[str, Any] | None = None,
+        options: Options = None,
         *,
         tables: Any = None,
         key: Words | None = None,

@@ -16,33 +16,36 @@ from equinoise.bandits.entry import COUNTER, WIDTHS, Live, Policy
 
 __all__ = ["POLICIES", "Policy", "groups", "live_names", "policy"]
 
-_AUER = "Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem"
-_ONCE = (
-    "A reward, in [0, 1], enters exactly one {batch}. Its sum moves by at most 1 with that reward and is "
-    "released once, with Laplace(1/epsilon) noise, so it is epsilon-private. The releases are about disjoint "
-    "rewards, so together they are epsilon-private too (parallel composition), though which rounds a {batch} "
-    "takes depends on those before. Choices depend on nothing else (post-processing)."
-)
 _INDEX: dict[str, Any] = {"module": "ucb", "tabulated": True}
-_PRIVATE: dict[str, Any] = {**_INDEX, "needs_epsilon": True}
-_BATCHES: dict[str, Any] = {"module": "batches", "needs_epsilon": True}
+_AUER: dict[str, Any] = {
+    "source": "Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem",
+    **_INDEX,
+}
+_CONTROL: dict[str, Any] = {"source": "a control", **_INDEX}
+
+
+def _once(module: str, what: str) -> dict[str, Any]:
+    """Return what is said of a policy that releases the sum of each such set of rewards once."""
+    proof = (
+        f"A reward, in [0, 1], enters exactly one {what}. Its sum moves by at most 1 with that reward and is "
+        "released once, with Laplace(1/epsilon) noise, so it is epsilon-private. The releases are about "
+        "disjoint rewards, so together they are epsilon-private too (parallel composition), though which "
+        f"rounds a {what} takes depends on those before. Choices depend on nothing else (post-processing)."
+    )
+    noise = f"Laplace(1/epsilon) once per {what}"
+    return {"module": module, "proof": proof, "noise": noise, "needs_epsilon": True}
+
 
 _ALL = (
     Policy(
         name="ucb",
         summary="optimism with probability 1/(1 + t ln^2 t)",
-        source=_AUER,
         fixed={"rule": 2},
-        live=Live(name="UCB"),
-        **_INDEX,
+        live=Live("UCB"),
+        **_AUER,
     ),
     Policy(
-        name="ucb1",
-        summary="optimism with sqrt(2 ln t / n)",
-        source=_AUER,
-        fixed={"rule": 3},
-        live=Live(name="UCB1"),
-        **_INDEX,
+        name="ucb1", summary="optimism with sqrt(2 ln t / n)", fixed={"rule": 3}, live=Live("UCB1"), **_AUER
     ),
     Policy(
         name="private-ucb",
@@ -52,10 +55,9 @@ _ALL = (
         "Song, 2011); choices are made of these sums and of the numbers of pulls, which are choices.",
         noise="Laplace(L/epsilon) per node of the binary counter, L = floor(log2 T) + 1; hybrid likewise",
         options=WIDTHS,
-        live=Live(
-            name="PrivateUCB", feed="counter", without_horizon={"width": "counter", "counter": "hybrid"}
-        ),
-        **_PRIVATE,
+        live=Live("PrivateUCB", "counter", without_horizon={"width": "counter", "counter": "hybrid"}),
+        needs_epsilon=True,
+        **_INDEX,
     ),
     Policy(
         name="dp-klucb",
@@ -63,22 +65,17 @@ _ALL = (
         source="Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under "
         "global differential privacy",
         fixed={"rule": 0},
-        **_BATCHES,
-        proof=_ONCE.format(batch="batch"),
-        noise="Laplace(1/epsilon) once per batch",
         ties="random",
         options={"clip_sums": Option("flag", True, "put private sums of n rewards back into [0, n]")},
-        live=Live(name="DPKLUCB", feed="batch"),
+        live=Live("DPKLUCB", "batch"),
+        **_once("batches", "batch"),
     ),
     Policy(
         name="dp-se",
         summary="successive elimination on noised means of fresh pulls",
         source="Sajed, Sheffet (2019), An optimal private stochastic-MAB algorithm based on an optimal "
         "private stopping rule",
-        module="dp_se",
-        proof=_ONCE.format(batch="epoch of an arm"),
-        needs_epsilon=True,
-        noise="Laplace(1/epsilon) once per epoch of an arm",
+        **_once("dp_se", "epoch of an arm"),
     ),
     Policy(
         name="adap-ucb",
@@ -86,9 +83,7 @@ _ALL = (
         source="Azize, Basu (2022), When privacy meets partial information: a refined analysis of "
         "differentially private bandits",
         fixed={"rule": 1},
-        **_BATCHES,
-        proof=_ONCE.format(batch="episode"),
-        noise="Laplace(1/epsilon) once per episode",
+        **_once("batches", "episode"),
     ),
     Policy(
         name="lazy-dp-ts",
@@ -96,32 +91,28 @@ _ALL = (
         source="Hu, Hegde (2022), Near-optimal Thompson sampling-based algorithms for differentially private "
         "stochastic bandits",
         fixed={"rule": 2},
-        proof=_ONCE.format(batch="buffer"),
-        noise="Laplace(1/epsilon) once per buffer",
         own_words="a posterior draw for each arm and round",
-        live=Live(name="LazyDPTS", feed="batch"),
-        **_BATCHES,
+        live=Live("LazyDPTS", "batch"),
+        **_once("batches", "buffer"),
     ),
-    Policy(
-        name="uniform", summary="one arm after the other", source="a control", fixed={"rule": 0}, **_INDEX
-    ),
-    Policy(name="greedy", summary="the largest mean", source="a control", fixed={"rule": 1}, **_INDEX),
+    Policy(name="uniform", summary="one arm after the other", fixed={"rule": 0}, **_CONTROL),
+    Policy(name="greedy", summary="the largest mean", fixed={"rule": 1}, **_CONTROL),
     Policy(
         name="width-only",
         summary="private-ucb without its noise: a control, not private",
-        source="a control",
         fixed={"noisy": False},
         options=WIDTHS,
-        **_PRIVATE,
+        needs_epsilon=True,
+        **_CONTROL,
     ),
     Policy(
         name="noise-only",
         summary="private-ucb without its width: a control of what the width does",
-        source="a control",
         noise="that of private-ucb",
         fixed={"width": "none"},
         options=COUNTER,
-        **_PRIVATE,
+        needs_epsilon=True,
+        **_CONTROL,
     ),
 )
 
