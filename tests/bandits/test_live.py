@@ -821,7 +821,7 @@ def test_secure_and_float_noise_play_one_policy(case, releases):
         assert plain.select() == arm, t
         reward = float(rng.integers(2))
         secure.update(arm, reward)
-        plain._tickets._open[t] = plain._tickets._open[t][0], draws[t]
+        plain._tickets[t] = plain._tickets[t][0], draws[t]
         plain.update(arm, reward)
         np.testing.assert_allclose(secure.private_means, plain.private_means, rtol=1e-12)
 

@@ -11,6 +11,7 @@ from equinoise._typing import Any, Mapping, Words
 
 MAX_HORIZON = 2**48  # counts stay exact in float64
 LARGEST = 1e100  # of a reward: squares of sums stay finite
+REWARDS = {"bernoulli": (0.0, 1.0), "gaussian": (-LARGEST, LARGEST)}  # where means may be; numbered in order
 _LEAST_EPSILON = 1e-100  # noise and widths stay finite
 
 Options = Mapping[str, Any] | None

@@ -6,12 +6,44 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks, _results, inference
-from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Mapping
+from equinoise._typing import Any, Array, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.policies.registry import POLICIES
 
 
+def means_of(sums: Array, n: Ints) -> Floats:
+    """Return the means of n numbers of such sums, NaN where there are none."""
+    means: Floats = np.full(n.shape, np.nan)
+    return np.divide(sums, n, out=means, where=n > 0)
+
+
+def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
+    """Return (pulls int64[K], mean rewards float64[K]) of a history; NaN for an arm never pulled."""
+    pulls = np.bincount(arms, minlength=n_arms)
+    return pulls, means_of(np.bincount(arms, weights=rewards, minlength=n_arms), pulls)
+
+
+class Regretted:
+    """What results of all policies have: regret float64[R, C] at `trials` int64[C], and a name for plots."""
+
+    policy: str
+    epsilon: float | None
+    trials: Ints
+    regret: Floats
+
+    def summary(self) -> DataFrame:
+        """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
+        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
+
+    @property
+    def label(self) -> str:
+        """Name of the policy with its epsilon, for legends."""
+        if self.epsilon is None:
+            return self.policy
+        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
+
+
 @dataclass(frozen=True, eq=False)
-class BanditRun:
+class BanditRun(Regretted):
     """Replicates of one policy: R replicates, K arms, C checkpoints.
 
     Examples
@@ -52,9 +84,7 @@ class BanditRun:
     @property
     def means(self) -> Floats:
         """The arms' sample means float64[R, K], what an analyst would report; NaN for an arm never pulled."""
-        shape = self.pulls.shape
-        none: Floats = np.full(shape, np.nan)
-        return np.divide(self.reward_sum, self.pulls, out=none, where=self.pulls > 0)
+        return means_of(self.reward_sum, self.pulls)
 
     def bias(self, interval: str = "normal") -> DataFrame:
         """Return the bias of each arm's sample mean, averaged over replicates, with 95% intervals.
@@ -125,22 +155,11 @@ class BanditRun:
         """Return a long frame, one row per replicate and checkpoint: replicate, trials, regret."""
         return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
 
-    def summary(self) -> DataFrame:
-        """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
-        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw each arm's bias with its 95% interval; return the Axes."""
         from equinoise.report import figures
 
         return figures.bandit_bias(ax, [(self.label, self)])
-
-    @property
-    def label(self) -> str:
-        """Name of the policy with its epsilon, for legends."""
-        if self.epsilon is None:
-            return self.policy
-        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,12 @@ from equinoise._elementary import log
 from equinoise._intrinsics import bits_float, float_bits
 from equinoise._jit import njit
 from equinoise._random import fill_words, normal, philox, start_streams, uniform
-from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
+from equinoise._typing import Any, Array, Floats, Ints, NamedTuple, Words
 
-BERNOULLI = 0
-GAUSSIAN = 1
-TABLE = 2
+BERNOULLI, GAUSSIAN, TABLE = 0, 1, 2
 _PURPOSES = _random.REWARD, _random.NOISE, _random.TIE
 
+_VECTOR = 8  # lanes of the widest vector
 _SIGN_SHIFT = np.uint64(63)
 _CHUNK = 256  # rounds that Draws draws at a time
 
@@ -51,6 +50,27 @@ class Run(NamedTuple):
     random_ties: bool
     first: int
     end: int
+
+
+def in_lanes(run: Any, start: int, stop: int, lanes: int) -> dict[str, Array]:
+    """Return what run(first, end) does of the replicates start..stop-1, so many side by side at a time."""
+    parts = [run(first, min(first + lanes, stop)) for first in range(start, stop, lanes)]
+    return {name: np.ascontiguousarray(np.concatenate([part[name] for part in parts])) for name in parts[0]}
+
+
+def full(n: int) -> int:
+    """Return how many lanes n replicates take: a vector that is not full costs as much as one that is."""
+    return -(-n // _VECTOR) * _VECTOR if n > _VECTOR // 2 else n
+
+
+def of_lanes(values: Floats, first: int, end: int, lanes: int, *, own: bool) -> Floats:
+    """Return values for lanes of the replicates first..end-1, each its own, or all the same.
+
+    Spare lanes take the last replicate's.
+    """
+    if own:
+        return values[np.minimum(np.arange(first, first + lanes), end - 1)]
+    return np.broadcast_to(values, (lanes, *values.shape))
 
 
 def make_tape(mean: Floats, n_rounds: int, kind: int, *, noise: bool = True, ties: bool = True) -> Tape:
@@ -217,22 +237,13 @@ class Draws:
 
 
 class Stepper:
-    """One replicate of a policy: its noise, its ties and its own draws; epsilon is infinite for none."""
+    """One replicate of a policy that was chosen: its noise, its ties and its own draws."""
 
-    def __init__(
-        self,
-        spec: Any,
-        n_arms: int,
-        horizon: int,
-        epsilon: float,
-        options: Any,
-        random_ties: bool,
-        key: Words,
-        replicate: int,
-    ) -> None:
-        self._kernels, self._random_ties = spec.kernels, random_ties
+    def __init__(self, chosen: Any, n_arms: int, horizon: int, key: Words, replicate: int) -> None:
+        spec, epsilon, options, _ = chosen
+        self._kernels, self._random_ties = spec.kernels, chosen.random_ties
         self._state = spec.make_state(n_arms, 1, horizon, epsilon, options, key=key, first=replicate)
-        self._draws = Draws(key, replicate, n_arms, noise=spec.needs_noise, ties=random_ties)
+        self._draws = Draws(key, replicate, n_arms, noise=spec.needs_noise, ties=chosen.random_ties)
         self.t = 0  # rounds played
 
     def choose(self) -> int:
@@ -255,11 +266,3 @@ class Stepper:
         self._kernels.advance(self._state, tape, self.t, self.t + 1, self._random_ties)
         self.t += 1
         return int((self._state.pulls[:, 0] - before).argmax())
-
-
-def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
-    """Return (pulls int64[K], mean rewards float64[K]) of a history; NaN for an arm never pulled."""
-    pulls = np.bincount(arms, minlength=n_arms)
-    means: Floats = np.full(n_arms, np.nan)
-    np.divide(np.bincount(arms, weights=rewards, minlength=n_arms), pulls, out=means, where=pulls > 0)
-    return pulls, means

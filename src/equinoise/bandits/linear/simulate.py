@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks, _results, replicates
-from equinoise._typing import Array, ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
+from equinoise._typing import Any, Array, ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.entry import Entry
+from equinoise.bandits.result import Regretted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,7 @@ MAX_HORIZON = 10**8  # widths are tabulated
 
 
 @dataclass(frozen=True, eq=False)
-class LinearRun:
+class LinearRun(Regretted):
     """Replicates of a linear bandit: R replicates, C checkpoints, K arms, d coordinates.
 
     Attributes
@@ -158,10 +159,6 @@ class LinearRun:
         arm, coordinate = np.divmod(np.arange(n_arms * dimension), dimension)
         return _results.long_frame({"arm": arm, "coordinate": coordinate}, columns)
 
-    def summary(self) -> DataFrame:
-        """Return mean, standard error and 95% interval of the regret at each checkpoint."""
-        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw mean regret with its 95% interval; return the Axes."""
         from equinoise.report import figures
@@ -172,13 +169,6 @@ class LinearRun:
     def stderr(self) -> Floats:
         """Standard errors sigma sqrt(V^-1[i, i]) of `theta_hat`, float64[R, K, d]."""
         return self.sigma * np.sqrt(np.diagonal(self.gram_inverse, axis1=2, axis2=3))
-
-    @property
-    def label(self) -> str:
-        """Name of the policy with its epsilon, for legends."""
-        if self.epsilon is None:
-            return self.policy
-        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
 
 
 def simulate(
@@ -304,15 +294,8 @@ def simulate(
         row.name, given, rounds, regular, failure, deviation, binary=binary, clip=clipped, epsilon=budget
     )
     task = _linear_task.Task(plan, coefficients, regular, checkpoints, stream_key(seed), k, d)
-    result = replicates.run(
-        functools.partial(_linear_task.run_block, task),
-        n,
-        block=block,
-        executor=executor,
-        progress=progress,
-        resume=resume,
-        work=rounds,
-    )
+    how: dict[str, Any] = {"block": block, "executor": executor, "progress": progress, "resume": resume}
+    result = replicates.run(functools.partial(_linear_task.run_block, task), n, work=rounds, **how)
     if coefficients is not None:
         result["theta"] = coefficients
     return LinearRun(

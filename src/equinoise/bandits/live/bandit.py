@@ -95,7 +95,7 @@ class Bandit(Live):
     @locked
     def open_tickets(self) -> tuple[Ticket, ...]:
         """The selections whose reward has not been told, oldest first."""
-        return tuple(self.ticket(number) for number, _ in self._tickets)
+        return tuple(self.ticket(number) for number in self._tickets)
 
     @locked
     def to_frame(self) -> DataFrame:
@@ -200,23 +200,20 @@ class Bandit(Live):
             number = self._tickets.oldest(place)
         value = self._setting.inside(reward)
         if number is None:
-            self._unasked(place, value)
-            return
+            self._check_in_play(place)
+            self._check_horizon(1)
+            t, noise = self.rounds, self._draws.at(self.rounds)[0]
+        else:
+            t, noise = self.rounds - 1, self._tickets[number][1]
         if place in self._rows:  # a dropped arm's late reward is the analyst's alone
             row = self._rows.index(place)
-            self._player.give(self.rounds - 1, row, value, self._tickets[number][1])
-            self._player.waiting[row] -= 1
+            self._player.give(t, row, value, noise)
+            self._player.waiting[row] -= number is not None
         self._tallies.add(place, value)
-        self._tickets.close(number)
-
-    def _unasked(self, place: int, value: float) -> None:
-        """Take the reward of an arm that was not selected, as a round of its own."""
-        self._check_in_play(place)
-        self._check_horizon(1)
-        noise, _ = self._draws.at(self.rounds)
-        self._player.give(self.rounds, self._rows.index(place), value, noise)
-        self._tallies.add(place, value)
-        self._choices.append(place)
+        if number is None:
+            self._choices.append(place)
+        else:
+            self._tickets.close(number)
 
     @whole
     def cancel(self, ticket: Ticket) -> None:

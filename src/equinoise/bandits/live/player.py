@@ -9,6 +9,7 @@ from equinoise._typing import Any, Array, Floats, Ints, Mapping, Sequence, Words
 from equinoise.bandits.entry import LARGEST, check_bounds
 from equinoise.bandits.live.secure import FEEDS
 from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.result import means_of
 
 _MOST_ARMS = 2**20
 _MOST_ROUNDS = 2**40
@@ -142,8 +143,7 @@ class Player:
         """What a private policy knows of each row: a noised mean float64[n_rows], NaN before the first."""
         state = self.state
         if "private_n" in state._fields:
-            sums, n = state.private_sum[:, 0], state.private_n[:, 0]
-            return np.where(n > 0, sums / np.maximum(n, 1), np.nan)
+            return means_of(state.private_sum[:, 0], state.private_n[:, 0])
         return np.where(self.pulls > 0, state.mean[:, 0], np.nan)
 
     def choose(self, t: int, tie_word: Any) -> int:

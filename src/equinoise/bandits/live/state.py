@@ -17,6 +17,7 @@ from equinoise._files import loaded
 from equinoise._live import Method, locked
 from equinoise._typing import Any, Array, Floats, Iterator, Mapping
 from equinoise.bandits.live.player import Player, Setting
+from equinoise.bandits.result import means_of
 
 if TYPE_CHECKING:
     from equinoise.bandits.live.bandit import Bandit
@@ -65,36 +66,24 @@ class Ticket:
     owner: int = field(default=0, repr=False)
 
 
-class OpenTickets:
-    """The open selections by number: arm (its place among all arms) and the noise that waits for the reward.
+class OpenTickets(dict[int, tuple[int, float]]):
+    """The open selections by number: arm (its place among all arms) and its round's standard Laplace draw.
 
     Numbers only grow, so the first open one of an arm is the oldest. `owner` is drawn once for a bandit.
     """
 
     def __init__(self, owner: int | None = None) -> None:
         self.owner = 1 + secrets.randbits(62) if owner is None else owner
-        self._open: dict[int, tuple[int, float]] = {}
         self._numbers: dict[int, dict[int, None]] = {}
-
-    def __contains__(self, number: object) -> bool:
-        return number in self._open
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Go through (number, arm), oldest first."""
-        return ((number, arm) for number, (arm, _) in self._open.items())
 
     def open(self, number: int, arm: int, noise: float) -> None:
         """Keep a new selection."""
-        self._open[number] = arm, noise
+        self[number] = arm, noise
         self._numbers.setdefault(arm, {})[number] = None
 
     def oldest(self, arm: int) -> int | None:
         """Return the number of the arm's oldest open selection, None where there is none."""
         return next(iter(self._numbers.get(arm, ())), None)
-
-    def __getitem__(self, number: int) -> tuple[int, float]:
-        """Return the arm of an open selection, and the standard Laplace draw of its round."""
-        return self._open[number]
 
     def count(self, arm: int) -> int:
         """Return how many selections of an arm are open."""
@@ -102,14 +91,14 @@ class OpenTickets:
 
     def close(self, number: int) -> None:
         """Forget a selection: its reward has come, or never will."""
-        arm, _ = self._open.pop(number)
+        arm, _ = self.pop(number)
         del self._numbers[arm][number]
 
     def arrays(self) -> Arrays:
         """Return ticket_number, ticket_arm int64[m] and ticket_noise float64[m], oldest first."""
-        arms, noise = zip(*self._open.values(), strict=True) if self._open else ((), ())
+        arms, noise = zip(*self.values(), strict=True) if self else ((), ())
         return {
-            "ticket_number": np.array(list(self._open), dtype=np.int64),
+            "ticket_number": np.array(list(self), dtype=np.int64),
             "ticket_arm": np.array(arms, dtype=np.int64),
             "ticket_noise": np.array(noise, dtype=np.float64),
         }
@@ -133,8 +122,7 @@ class Tallies:
     @property
     def mean(self) -> Floats:
         """Means float64[K], NaN for an arm without a reward."""
-        some = np.maximum(self.pulls, 1)
-        return np.where(self.pulls > 0, self.reward_sum / some, np.nan)
+        return means_of(self.reward_sum, self.pulls)
 
     @property
     def stderr(self) -> Floats:

@@ -11,7 +11,7 @@ lanes, and ``play(state, run)`` all rounds (see :mod:`~equinoise.bandits.rewards
 
 from equinoise import _checks
 from equinoise._checks import Option
-from equinoise._typing import Any, Mapping
+from equinoise._typing import Any, Mapping, NamedTuple
 from equinoise.bandits.entry import COUNTER, WIDTHS, Live, Policy
 
 __all__ = ["POLICIES", "Policy", "groups", "live_names", "policy"]
@@ -122,6 +122,32 @@ POLICIES: Mapping[str, Policy] = {row.name: row for row in _ALL}
 def policy(name: str) -> Policy:
     """Return a policy by its name; TypeError or ValueError when there is none of that name."""
     return POLICIES[_checks.choice("policy", name, POLICIES)]
+
+
+class Chosen(NamedTuple):
+    """A policy and what was chosen for it; an epsilon of infinity where it takes none."""
+
+    spec: Policy
+    epsilon: float
+    options: dict[str, Any]
+    ties: str
+
+    @property
+    def random_ties(self) -> bool:
+        """Whether ties are drawn."""
+        return self.ties == "random"
+
+    @property
+    def given_epsilon(self) -> float | None:
+        """The epsilon, None where the policy takes none."""
+        return self.epsilon if self.spec.needs_epsilon else None
+
+
+def choose(name: str, epsilon: float | None, ties: str | None, options: Mapping[str, object]) -> Chosen:
+    """Return a policy as it was chosen; TypeError or ValueError for what it does not take."""
+    spec = policy(name)
+    order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
+    return Chosen(spec, spec.checked_epsilon(epsilon), spec.checked_options(options), order)
 
 
 def groups() -> dict[str, tuple[Policy, ...]]:

@@ -12,8 +12,8 @@ import numpy as np
 from equinoise import _checks, _results
 from equinoise._typing import DataFrame, Floats, Hashable, Ints, Mapping, Words
 from equinoise.bandits.entry import MAX_HORIZON, check_bounds
-from equinoise.bandits.policies.registry import POLICIES
-from equinoise.bandits.result import History
+from equinoise.bandits.policies.registry import choose
+from equinoise.bandits.result import History, arm_means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,30 +264,27 @@ def replay(
     0   a      4  0.75       4         0.75
     1   b      1  0.00       4         0.25
     """
-    spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
+    chosen = choose(policy, epsilon, ties, {"width": width, "counter": counter, **options})
     labels, arms = arm_column(frame, arm)
     low, high = check_bounds(bounds)
     rewards = number_column(frame, "reward", reward, low, high)
     keep = kept_share(frame, propensity, labels, arms)
-    budget = spec.checked_epsilon(epsilon)
     rounds = len(arms) if horizon is None else _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     shuffled = _checks.flag("shuffle", shuffle)
-    chosen = spec.checked_options({"width": width, "counter": counter, **options})
-    order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     from equinoise._random import stream_key
-    from equinoise.bandits.rewards import Stepper, arm_means
+    from equinoise.bandits.rewards import Stepper
 
     key = stream_key(seed)
     walk = np.argsort(_uniforms(key, _ORDER, first, len(arms))) if shuffled else np.arange(len(arms))
     walk = walk[_uniforms(key, _THIN, first, len(arms))[walk] < keep[walk]]
     scaled = np.minimum((rewards - low) / (high - low), 1.0)
-    player = Stepper(spec, len(labels), rounds, budget, chosen, order == "random", key, first)
+    player = Stepper(chosen, len(labels), rounds, key, first)
     rows = _walk(player, walk, arms, scaled, len(labels), rounds)
     used = arm_means(arms[rows], rewards[rows], len(labels))
     logged = arm_means(arms, rewards, len(labels))
-    kept = budget if spec.needs_epsilon else None
-    return Replay(arms[rows], rewards[rows], *used, spec.name, kept, rows, labels, *logged)
+    name, kept = chosen.spec.name, chosen.given_epsilon
+    return Replay(arms[rows], rewards[rows], *used, name, kept, rows, labels, *logged)
 
 
 def _walk(player: Any, walk: Ints, arms: Ints, rewards: Floats, n_arms: int, horizon: int) -> Ints:
