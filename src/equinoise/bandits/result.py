@@ -16,6 +16,11 @@ def means_of(sums: Array, n: Ints) -> Floats:
     return np.divide(sums, n, out=means, where=n > 0)
 
 
+def _averaged(values: Floats) -> Floats:
+    """Return values float64[K], averaged over replicates where each has its own."""
+    return values if values.ndim == 1 else values.mean(axis=0)
+
+
 def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
     """Return (pulls int64[K], mean rewards float64[K]) of a history; NaN for an arm never pulled."""
     pulls = np.bincount(arms, minlength=n_arms)
@@ -99,40 +104,28 @@ class BanditRun(Regretted):
         kind = _checks.choice("interval", interval, ("normal", "hoeffding"))
         if kind == "hoeffding" and self.reward != "bernoulli":
             raise ValueError("interval must be 'normal' for rewards that are not bounded, got 'hoeffding'")
-        n = np.count_nonzero(self.pulls, axis=0)
-        bias, stderr = self._errors(n)
+        n, bias, stderr = self._errors()
         half = _results.Z95 * stderr
         if kind == "hoeffding":
             half = np.sqrt(math.log(2.0 / 0.05) / (2.0 * np.maximum(n, 1)))
-        return pd.DataFrame(
-            {
-                "arm": np.arange(len(n)),
-                "mean": self._arm_means,
-                "bias": bias,
-                "stderr": stderr,
-                "ci_low": bias - half,
-                "ci_high": bias + half,
-            }
-        )
+        columns = {"arm": np.arange(len(n)), "mean": _averaged(self.true_means)}
+        columns |= {"bias": bias, "stderr": stderr, "ci_low": bias - half, "ci_high": bias + half}
+        return pd.DataFrame(columns)
 
-    def _errors(self, n: Ints) -> tuple[Floats, Floats]:
-        """Return mean and standard error, float64[K], of means less true means over n replicates each."""
+    def _errors(self) -> tuple[Ints, Floats, Floats]:
+        """Return n [K], and the mean and standard error of means less true means over n replicates."""
+        n = np.count_nonzero(self.pulls, axis=0)
         error = np.where(self.pulls > 0, self.means - self.true_means, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             bias = error.sum(axis=0) / n
             spread = np.where(self.pulls > 0, error - bias, 0.0)
             stderr = np.sqrt((spread**2).sum(axis=0) / (n - 1) / n)
-        return bias, np.where(n > 1, stderr, np.nan)
-
-    @property
-    def _arm_means(self) -> Floats:
-        """True means float64[K], averaged over replicates where each has its own."""
-        return self.true_means if self.true_means.ndim == 1 else self.true_means.mean(axis=0)
+        return n, bias, np.where(n > 1, stderr, np.nan)
 
     @property
     def mean_absolute_bias(self) -> float:
         """The absolute value of each arm's bias (averaged over replicates), averaged over the arms."""
-        return float(np.abs(self._errors(np.count_nonzero(self.pulls, axis=0))[0]).mean())
+        return float(np.abs(self._errors()[1]).mean())
 
     @property
     def bias_bound(self) -> Floats | None:
@@ -143,8 +136,7 @@ class BanditRun(Regretted):
         """
         if not POLICIES[self.policy].private or self.reward != "bernoulli" or self.epsilon is None:
             return None
-        bound = np.asarray(inference.bias_bound(self.epsilon, self.true_means))
-        return bound if bound.ndim == 1 else bound.mean(axis=0)
+        return _averaged(np.asarray(inference.bias_bound(self.epsilon, self.true_means)))
 
     def to_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and arm: replicate, arm, pulls, reward_sum, mean."""

@@ -52,6 +52,12 @@ class Run(NamedTuple):
     end: int
 
 
+def zeros(shape: tuple[int, ...], integers: str = "", floats: str = "") -> dict[str, Any]:
+    """Return new arrays of zeros by name, int64 and float64, of one shape."""
+    whole = {name: np.zeros(shape, dtype=np.int64) for name in integers.split()}
+    return whole | {name: np.zeros(shape) for name in floats.split()}
+
+
 def in_lanes(run: Any, start: int, stop: int, lanes: int) -> dict[str, Array]:
     """Return what run(first, end) does of the replicates start..stop-1, so many side by side at a time."""
     parts = [run(first, min(first + lanes, stop)) for first in range(start, stop, lanes)]

@@ -176,17 +176,10 @@ def _run_lanes(task: _Task, first: int, end: int) -> dict[str, Array]:
     lanes = rewards.full(n) if spec.tabulated else n
     own = task.true_means.ndim == 2
     mean = np.ascontiguousarray(rewards.of_lanes(task.true_means, first, end, lanes, own=own).T)
-    run = rewards.Run(
-        rewards.make_tape(mean, _CHUNK, task.kind, noise=spec.needs_noise, ties=task.random_ties),
-        rewards.make_streams(task.key, first, lanes),
-        task.sigma,
-        task.checkpoints,
-        gap=mean.max(axis=0) - mean,
-        regret=np.empty((len(task.checkpoints), lanes)),
-        random_ties=task.random_ties,
-        first=0,
-        end=0,
-    )
+    tape = rewards.make_tape(mean, _CHUNK, task.kind, noise=spec.needs_noise, ties=task.random_ties)
+    drawn = tape, rewards.make_streams(task.key, first, lanes), task.sigma
+    regret = np.empty((len(task.checkpoints), lanes))
+    run = rewards.Run(*drawn, task.checkpoints, mean.max(axis=0) - mean, regret, task.random_ties, 0, 0)
     setting = len(mean), lanes, task.horizon, task.epsilon, task.options
     state = spec.make_state(*setting, tables=task.tables, key=task.key, first=first)
     piece = max(_CHUNK, _WORK_A_PIECE // lanes)
@@ -194,5 +187,5 @@ def _run_lanes(task: _Task, first: int, end: int) -> dict[str, Array]:
         stop = min(begin + piece, task.horizon)
         spec.kernels.play(state, run._replace(first=begin, end=stop))
         replicates.tick((stop - begin) * n)
-    arrays = {"reward_sum": state.reward_sum, "pulls": state.pulls, "regret": run.regret}
+    arrays = {"reward_sum": state.reward_sum, "pulls": state.pulls, "regret": regret}
     return {name: array.T[:n] for name, array in arrays.items()}

@@ -12,7 +12,7 @@ from equinoise._typing import Any, Array, Floats, Ints, NamedTuple, Words
 from equinoise.bandits.linear import kernels
 from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, words_of
 from equinoise.bandits.linear.simulate import POLICIES
-from equinoise.bandits.rewards import full, in_lanes, make_streams, of_lanes
+from equinoise.bandits.rewards import full, in_lanes, make_streams, of_lanes, zeros
 from equinoise.mechanisms.kernels import fill_widths
 
 _LANES = 128  # enough that the entry into a loop over lanes costs little
@@ -44,14 +44,13 @@ def make_learner(plan: Plan, n_arms: int, dimension: int, ridge: float) -> Learn
     shape = (n_arms, lanes)
     kept = (n_arms * dimension, lanes) if private else (0, lanes)
     return Learner(
-        pulls=np.zeros(shape, dtype=np.int64),
+        **zeros(shape, "pulls"),
         inverse=np.ascontiguousarray(inverse),
         estimate=np.zeros((n_arms * dimension, lanes)),
         bonus=np.full(shape, plan.width[0]),
         noise_bonus=np.full(shape, -1.0 if private else 0.0),
         regret=np.zeros(lanes),
-        moment=np.zeros(kept),
-        clipped=np.zeros(kept),
+        **zeros(kept, "", "moment clipped"),
         totals=np.zeros(math.prod(kept) * plan.slots),
     )
 
@@ -63,10 +62,9 @@ def make_round(n_arms: int, dimension: int, lanes: int) -> Round:
     rows |= dict.fromkeys(("half", "mean", "expected", "spread"), n_arms)
     rows |= dict.fromkeys(("played", "image", "noise"), dimension)
     of: dict[str, Any] = {name: np.zeros((n, lanes)) for name, n in rows.items()}
-    of |= {name: np.zeros(lanes) for name in ("row", "best", "top", "reward", "scale", "step")}
+    of |= zeros((lanes,), "arm", "row best top reward scale step")
     of |= {name: np.zeros(lanes, dtype=np.uint64) for name in ("row_of", "triangle_of")}
     of["word"] = np.zeros((max(words_of(n_arms, dimension), dimension, 2), lanes), dtype=np.uint64)
-    of["arm"] = np.zeros(lanes, dtype=np.int64)
     return Round(**of)
 
 

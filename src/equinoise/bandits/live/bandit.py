@@ -106,17 +106,10 @@ class Bandit(Live):
         """
         import pandas as pd
 
-        n_arms = len(self._tallies.pulls)
-        return pd.DataFrame(
-            {
-                "arm": self.arms,
-                "pulls": self.pulls,
-                "pending": [self._tickets.count(arm) for arm in range(n_arms)],
-                "mean": self.means,
-                "stderr": self._setting.span * self._tallies.stderr,
-                "dropped": self._tallies.dropped.astype(bool),
-            }
-        )
+        pending = [self._tickets.count(arm) for arm in range(len(self.arms))]
+        columns = {"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": self.means}
+        columns["stderr"] = self._setting.span * self._tallies.stderr
+        return pd.DataFrame({**columns, "dropped": self._tallies.dropped.astype(bool)})
 
     @locked
     def report(self, control: Arm | None = None, alpha: float = 0.05) -> Report:

@@ -168,13 +168,8 @@ def save(bandit: Bandit, path: str | os.PathLike[str], overwrite: object) -> Non
     state, secure = bandit._player.saved()
     arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **state}
     arrays |= {"choices": bandit.choices, "key": bandit._key}
-    meta = {
-        "class": type(bandit).__name__,
-        "setting": asdict(bandit._setting),
-        "names": bandit._names,
-        "secure": secure,
-        "owner": bandit._tickets.owner,
-    }
+    meta: dict[str, Any] = {"class": type(bandit).__name__, "setting": asdict(bandit._setting)}
+    meta |= {"names": bandit._names, "secure": secure, "owner": bandit._tickets.owner}
     try:
         _restored(type(bandit), arrays, meta)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

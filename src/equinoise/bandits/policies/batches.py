@@ -34,7 +34,7 @@ from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._random import integer, next_word, uniform
 from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
-from equinoise.bandits.rewards import BERNOULLI, Run, Tape, own_words, play_rounds, reward_of
+from equinoise.bandits.rewards import BERNOULLI, Run, Tape, own_words, play_rounds, reward_of, zeros
 
 ALL, LAST, SAMPLED = 0, 1, 2  # the rules of dp-klucb, adap-ucb and lazy-dp-ts
 ALPHA = 3.1  # of adap-ucb: the analysis asks for more than 3
@@ -74,11 +74,10 @@ def make_state(
 ) -> Batches:
     """Return the state of the replicates first..first+lanes-1; every arm's first batch is one pull."""
     shape = n_arms, lanes
-    fresh: dict[str, Any] = {name: np.ones(shape, dtype=np.int64) for name in ("left", "length")}
-    fresh |= {name: np.zeros(shape, dtype=np.int64) for name in ("pulls", "private_n")}
-    fresh |= {name: np.zeros(shape) for name in ("reward_sum", "batch_sum", "private_sum", "score")}
     return Batches(
-        **fresh,
+        **zeros(shape, "pulls private_n", "reward_sum batch_sum private_sum score"),
+        left=np.ones(shape, dtype=np.int64),
+        length=np.ones(shape, dtype=np.int64),
         current=np.full(0 if rule == SAMPLED else lanes, -1, dtype=np.int64),
         key=np.array((0, 0) if key is None else key, dtype=np.uint64),
         replicate=np.arange(first, first + lanes, dtype=np.uint64),

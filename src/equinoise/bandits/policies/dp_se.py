@@ -16,7 +16,7 @@ import numpy as np
 
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
-from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds
+from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds, zeros
 
 _LONGEST = 2.0**62  # a tiny epsilon asks for an epoch that no integer counts; none so long is ever over
 
@@ -43,14 +43,10 @@ def make_state(n_arms: int, lanes: int, horizon: int, epsilon: float) -> Elimina
     """Return the state of `lanes` replicates before the first round."""
     shape = n_arms, lanes
     state = Elimination(
-        pulls=np.zeros(shape, dtype=np.int64),
-        reward_sum=np.zeros(shape),
         alive=np.ones(shape, dtype=np.int64),
-        fresh=np.zeros(shape, dtype=np.int64),
-        fresh_sum=np.zeros(shape),
-        mean=np.zeros(shape),
+        **zeros(shape, "pulls fresh", "reward_sum fresh_sum mean"),
         survivors=np.full(lanes, n_arms, dtype=np.int64),
-        **{name: np.zeros(lanes, dtype=np.int64) for name in ("waiting", "turn", "epoch", "length")},
+        **zeros((lanes,), "waiting turn epoch length"),
         horizon=float(horizon),
         epsilon=float(epsilon),
     )

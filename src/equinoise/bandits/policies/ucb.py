@@ -26,7 +26,7 @@ from equinoise._random import integer
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.policies import widths as at
 from equinoise.bandits.policies.widths import BINARY, COUNTER, NO_WIDTH, UCB, UNIFORM, Privacy
-from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
+from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of, zeros
 from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
 
 _AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and written less often
@@ -86,21 +86,16 @@ def make_state(
     shape = (n_arms, lanes)
     privacy = at.OPEN if rule is not None else at.make_privacy(n_arms, horizon, epsilon, **options)
     return IndexState(
-        pulls=np.zeros(shape, np.int64),
-        reward_sum=np.zeros(shape),
         mean=np.full(shape, 0.0 if rule == UNIFORM else np.inf),
-        root=np.zeros(shape),
         kind=np.zeros((n_arms if rule is None else 0, lanes), np.int64),
         totals=np.zeros(n_arms * lanes * privacy.slots),
         confidence=tables[0],
         widths=tables[1],
         rule=UCB if rule is None else rule,
         privacy=privacy,
-        arm=np.zeros(lanes, np.int64),
-        pulled=np.zeros(lanes, np.int64),
-        score=np.zeros(lanes),
-        total=np.zeros(lanes),
         twice=np.zeros((_AT_ONCE, lanes)),
+        **zeros(shape, "pulls", "reward_sum root"),
+        **zeros((lanes,), "arm pulled", "score total"),
     )
 
 
@@ -111,47 +106,48 @@ def _confidence(state: IndexState, t: int) -> float:
 
 
 @njit(forceinline=True)
-def _plain_index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm without privacy after t rounds, infinity for one never pulled."""
-    return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
-
-
-@njit(forceinline=True)
 def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm with a width, likewise."""
-    if t < state.widths.shape[0]:
+    """Return the index of an arm after t rounds, infinity for one never pulled."""
+    if state.privacy.width == NO_WIDTH:
+        twice = 0.0
+    elif t < state.widths.shape[0]:
         twice = state.widths[t, state.kind[k, lane]]
     else:
         twice = 2.0 * at.width_at(state.privacy, state.pulls[k, lane], t + 1)
     return _widened(state.mean[k, lane], state.root[k, lane], c, twice)
 
 
-@njit(inline="always")
-def _largest(index: Any, state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm of the largest index(state, lane, t, arm, c); arms never pulled are never drawn."""
+@njit(forceinline=True)
+def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm with the largest index after t rounds.
+
+    Arms never pulled are never drawn, and uniform play takes no notice of `random_ties`.
+    """
     c = _confidence(state, t)
     best, arm, tied = -np.inf, 0, 0
     for k in range(state.pulls.shape[0]):
-        value = index(state, lane, t, k, c)
+        value = _index(state, lane, t, k, c)
         if value > best:
             best, arm, tied = value, k, 1
         elif value == best:
             tied += 1
-    if tied > 1 and random_ties and best < np.inf:
+    if tied > 1 and random_ties and state.rule != UNIFORM and best < np.inf:
         skip = integer(tie_word, tied)
         while skip > 0:
             arm += 1
-            if index(state, lane, t, arm, c) == best:
+            if _index(state, lane, t, arm, c) == best:
                 skip -= 1
     return arm
 
 
 @njit(forceinline=True)
-def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
-    if state.privacy.width == NO_WIDTH:
-        return _largest(_plain_index, state, lane, t, tie_word, random_ties and state.rule != UNIFORM)
-    return _largest(_index, state, lane, t, tie_word, random_ties)
+def _noise(state: IndexState, lane: int, arm: int, n: int, draw: float) -> float:
+    """Return the noise of the n-th sum of an arm's counter; the draw, scaled, is that of its new node."""
+    privacy = state.privacy
+    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
+    if privacy.counter == BINARY:
+        return prefix_total(state.totals, base, n, privacy.scale * draw)
+    return hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * draw)
 
 
 @njit
@@ -167,11 +163,8 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
         return
     if privacy.width == COUNTER:
         state.kind[arm, lane] = at.kind_of(privacy, n)
-    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
-    if privacy.noisy and privacy.counter == BINARY:
-        total += prefix_total(state.totals, base, n, privacy.scale * noise)
-    elif privacy.noisy:
-        total += hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * noise)
+    if privacy.noisy:
+        total += _noise(state, lane, arm, n, noise)
     state.mean[arm, lane] = total / n
     state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
 
@@ -187,9 +180,9 @@ def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bo
                 word = tape.tie[i, lane] if random_ties else np.uint64(0)
                 state.arm[lane] = choose(state, lane, t, word, random_ties)
         elif plain:
-            _choose_plain(state, t)
+            _choose_lanes(_plain, state, _confidence(state, t), 0.0)
         elif state.widths.shape[1] == 1:
-            _choose_all_alike(state, t)
+            _choose_lanes(_widened, state, state.confidence[t], state.widths[t, 0])
         else:
             _choose_all(state, t)
         _update_all(state, tape, i)
@@ -239,21 +232,9 @@ def _widened(mean: float, root: float, c: float, twice: float) -> float:
     return mean + root * (c + root * twice)
 
 
-@njit(forceinline=True)
-def _choose_plain(state: IndexState, t: int) -> None:
-    """Set arm int64[W] to what :func:`choose` returns for each lane, the first of arms that tie."""
-    _choose_lanes(_plain, state, _confidence(state, t), 0.0)
-
-
-@njit
-def _choose_all_alike(state: IndexState, t: int) -> None:
-    """Do so where all arms have one width."""
-    _choose_lanes(_widened, state, state.confidence[t], state.widths[t, 0])
-
-
 @njit
 def _choose_all(state: IndexState, t: int) -> None:
-    """Do so where widths depend on the pulls."""
+    """Do so with the indices of round t, whose widths depend on the pulls."""
     mean, root, kind, score, arm = state.mean, state.root, state.kind, state.score, state.arm
     c, widths, twice = state.confidence[t], state.widths[t], state.twice
     for lane in range(arm.size):
@@ -292,7 +273,8 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
             state.mean[_at(arm[lane]), lane] = -pulled[lane]
         return
     if state.privacy.noisy:
-        _noise_all(state, tape, i)
+        for lane in range(arm.size):
+            total[lane] += _noise(state, lane, arm[lane], pulled[lane], tape.noise[i, lane])
     if state.privacy.width == COUNTER:
         for lane in range(arm.size):
             state.kind[_at(arm[lane]), lane] = at.kind_of(state.privacy, pulled[lane])
@@ -304,20 +286,3 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
         a = _at(arm[lane])
         state.mean[a, lane] = total[lane]
         state.root[a, lane] = root[lane]
-
-
-@njit
-def _noise_all(state: IndexState, tape: Tape, i: int) -> None:
-    """Add the noise of the n-th sum to every lane's total float64[W]."""
-    total, totals, privacy = state.total, state.totals, state.privacy
-    if privacy.counter == BINARY:
-        for lane in range(total.size):
-            base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-            noise = privacy.scale * tape.noise[i, lane]
-            total[lane] += prefix_total(totals, base, state.pulled[lane], noise)
-        return
-    for lane in range(total.size):
-        base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-        n = state.pulled[lane]
-        noise = privacy.scale * hybrid_scale(n) * tape.noise[i, lane]
-        total[lane] += hybrid_total(totals, base, n, noise)

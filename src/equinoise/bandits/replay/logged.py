@@ -92,12 +92,8 @@ def _checked_shares(propensity: Mapping[Any, float], labels: tuple[Hashable, ...
         raise ValueError(
             f"propensity must have the arms {list(labels)} of the log, got {_checks.shown(list(propensity))}"
         )
-    shares = np.array(
-        [
-            _checks.number(f"propensity[{label!r}]", propensity[label], 0.0, 1.0, open_low=True)
-            for label in labels
-        ]
-    )
+    bounds: dict[str, Any] = {"low": 0.0, "high": 1.0, "open_low": True}
+    shares = np.array([_checks.number(f"propensity[{k!r}]", propensity[k], **bounds) for k in labels])
     if abs(shares.sum() - 1.0) > _SUM:
         raise ValueError(f"propensity must sum to 1 over the arms, got {shares.sum():g}")
     return shares
@@ -168,28 +164,16 @@ class Replay(History):
         import pandas as pd
 
         label = pd.Series(self.labels, dtype=object)[self.arms].infer_objects()
-        return pd.DataFrame(
-            {
-                "round": np.arange(self.n_used),
-                "row": self.rows,
-                "arm": label.to_numpy(),
-                "reward": self.rewards,
-            }
-        )
+        frame = super().to_frame().assign(arm=label.to_numpy())
+        frame.insert(1, "row", self.rows)
+        return frame
 
     def summary(self) -> DataFrame:
         """Return one row per arm: arm (its label), pulls, mean, logged, logged_mean."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "arm": list(self.labels),
-                "pulls": self.pulls,
-                "mean": self.means,
-                "logged": self.logged,
-                "logged_mean": self.logged_means,
-            }
-        )
+        columns = {"arm": list(self.labels), "pulls": self.pulls, "mean": self.means}
+        return pd.DataFrame({**columns, "logged": self.logged, "logged_mean": self.logged_means})
 
 
 def replay(
