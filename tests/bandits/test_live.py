@@ -16,10 +16,9 @@ from tests import naive_bandits
 
 from equinoise import bandits
 from equinoise.bandits import POLICIES, live as classes, rewards as tapes, simulate
-from equinoise.bandits.entry import Live
 from equinoise.bandits.live import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
 from equinoise.bandits.live.state import Tallies
-from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.policies.registry import Live, policy
 
 # name: class, policy, arguments of the class alone, options of the policy
 CASES = {

@@ -1,16 +1,13 @@
 """Monte Carlo of a bandit policy: arm means, their bias, and the regret at which they were gathered."""
 
 import functools
-import os
-from concurrent.futures import Executor
 
 import numpy as np
 
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
-from equinoise._typing import Any, Array, ArrayLike, Floats, Ints, NamedTuple, Words
-from equinoise.bandits.entry import LARGEST, MAX_HORIZON, REWARDS
-from equinoise.bandits.policies.registry import POLICIES, choose
+from equinoise._typing import Any, Array, ArrayLike, Executor, Floats, Ints, NamedTuple, PathLike, Words
+from equinoise.bandits.policies.registry import LARGEST, MAX_HORIZON, POLICIES, REWARDS, choose
 from equinoise.bandits.result import BanditRun
 
 _LANES = 64  # replicates side by side: state and tape of K = 20 arms stay in the first cache
@@ -56,7 +53,7 @@ def simulate(
     block: int | None = None,
     executor: Executor | None = None,
     progress: bool | str = False,
-    resume: str | os.PathLike[str] | None = None,
+    resume: str | PathLike[str] | None = None,
     **options: Any,
 ) -> BanditRun:
     """Let a policy gather rewards from K arms over T rounds, many times over [1]_.

@@ -2,15 +2,13 @@
 
 import functools
 import math
-import os
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
 from equinoise import _checks, _results, replicates
-from equinoise._typing import Any, Array, ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
-from equinoise.bandits.entry import Entry
+from equinoise._typing import Any, ArrayLike, Axes, DataFrame, Executor, Floats, Ints, Mapping, PathLike
+from equinoise.bandits.policies.registry import Entry
 from equinoise.bandits.result import Regretted
 
 
@@ -150,7 +148,7 @@ class LinearRun(Regretted):
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
         n_arms, dimension = self.theta_hat.shape[1:]
         flat = (len(self.pulls), n_arms * dimension)
-        columns: dict[str, Array] = {
+        columns: dict[str, Any] = {
             "pulls": np.repeat(self.pulls, dimension, axis=1),
             "theta": np.broadcast_to(self.theta, self.theta_hat.shape).reshape(flat),
             "theta_hat": self.theta_hat.reshape(flat),
@@ -191,7 +189,7 @@ def simulate(
     block: int | None = None,
     executor: Executor | None = None,
     progress: bool | str = False,
-    resume: str | os.PathLike[str] | None = None,
+    resume: str | PathLike[str] | None = None,
 ) -> LinearRun:
     """Let a policy play a linear bandit, many times over.
 

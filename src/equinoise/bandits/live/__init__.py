@@ -19,11 +19,10 @@ from equinoise._checks import checked
 from equinoise._live import locked
 from equinoise._random import stream_key
 from equinoise._typing import Any, DataFrame, Floats, Sequence
-from equinoise.bandits.entry import check_bounds
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.player import Setting
 from equinoise.bandits.live.state import Ticket
-from equinoise.bandits.policies.registry import POLICIES, Policy, policy
+from equinoise.bandits.policies.registry import POLICIES, Policy, check_bounds, policy
 
 __all__ = ["Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket", "UCB", "UCB1"]
 

@@ -1,13 +1,12 @@
 """What all live bandits share: asking for arms, telling rewards, arms that come and go, files."""
 
-import os
-from typing import Any, ClassVar, Self, overload
+from typing import ClassVar, overload
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._live import Live, locked
-from equinoise._typing import DataFrame, Floats, Ints, Words
+from equinoise._typing import Any, DataFrame, Floats, Ints, PathLike, Self, Words
 from equinoise.bandits.live import state
 from equinoise.bandits.live.player import Player, Setting, arm_names, check_name
 from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket, whole
@@ -282,7 +281,7 @@ class Bandit(Live):
             )
 
     @locked
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write everything to a file, atomically: killed at any moment, it leaves the old file whole.
 
         The file (NumPy's npz, never a pickle) holds the true sums of rewards, and is as secret as the rewards
@@ -295,7 +294,7 @@ class Bandit(Live):
         state.save(self, path, overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | PathLike[str]) -> Self:
         """Read what :meth:`save` wrote, and go on from there.
 
         The choices are those of a bandit that was never stopped; but secure noise is new from here on, and
@@ -306,4 +305,4 @@ class Bandit(Live):
         Raises FileNotFoundError when there is no such file, ImportError when the noise is secure and OpenDP
         is not installed, and ValueError when the file is damaged or holds something else.
         """
-        return state.load(cls, path)
+        return state.load(cls, path)  # type: ignore[no-any-return]

@@ -6,9 +6,8 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Array, Floats, Ints, Mapping, Sequence, Words
-from equinoise.bandits.entry import LARGEST, check_bounds
 from equinoise.bandits.live.secure import FEEDS
-from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.policies.registry import LARGEST, check_bounds, policy
 from equinoise.bandits.result import means_of
 
 _MOST_ARMS = 2**20

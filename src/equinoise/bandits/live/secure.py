@@ -5,15 +5,9 @@ what OpenDP made of exact sums on a grid: the private sum of a counter, or of a 
 computes, and however it rounds, is then made of private numbers only.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 from equinoise import _checks
+from equinoise._typing import Any
 from equinoise.mechanisms import BinaryCounter, HybridCounter, secure_laplace
-
-if TYPE_CHECKING:
-    from equinoise.bandits.live.player import Setting
 
 _STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are exact in a float64
 
@@ -24,7 +18,7 @@ class _Feed:
     Right for simulations and for policies without privacy; the secure forms keep something of every row.
     """
 
-    def __init__(self, n_rows: int, setting: Setting) -> None:
+    def __init__(self, n_rows: int, setting: Any) -> None:
         self._setting, self._epsilon = setting, setting.epsilon or 0.0
         self._kept = [self._make() for _ in range(n_rows)]
 
@@ -87,7 +81,7 @@ class _CounterFeed(_Feed):
 class _BatchFeed(_Feed):
     """An exact sum for each row, in steps of the grid, noised once, when the row's batch is full."""
 
-    def __init__(self, n_rows: int, setting: Setting) -> None:
+    def __init__(self, n_rows: int, setting: Any) -> None:
         super().__init__(n_rows, setting)
         self._noised(0)  # what is missing is missed now, not at the first reward
 

@@ -1,14 +1,10 @@
 """What a live bandit keeps: open selections, tallies of every arm, and all of it in a file."""
 
-from __future__ import annotations
-
 import contextlib
-import os
 import secrets
 import signal
 import threading
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -18,9 +14,6 @@ from equinoise._live import Method, locked
 from equinoise._typing import Any, Array, Floats, Iterator, Mapping
 from equinoise.bandits.live.player import Player, Setting
 from equinoise.bandits.result import means_of
-
-if TYPE_CHECKING:
-    from equinoise.bandits.live.bandit import Bandit
 
 Arrays = dict[str, Array]
 
@@ -160,10 +153,9 @@ class Tallies:
 
 
 _KIND = "equinoise bandit, version 1"
-Live = TypeVar("Live", bound="Bandit")
 
 
-def save(bandit: Bandit, path: str | os.PathLike[str], overwrite: object) -> None:
+def save(bandit: Any, path: Any, overwrite: object) -> None:
     """Write a bandit to a file that only its owner may read, if it could be read back."""
     state, secure = bandit._player.saved()
     arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **state}
@@ -179,7 +171,7 @@ def save(bandit: Bandit, path: str | os.PathLike[str], overwrite: object) -> Non
     bandit._save(path, overwrite, _KIND, meta, arrays=arrays, mode=0o600)
 
 
-def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
+def load(cls: Any, path: Any) -> Any:
     """Read a bandit of a class from a file; errors as :meth:`Bandit.load` has them."""
     with loaded(path, _KIND, cls.__name__) as (arrays, meta):
         if meta["class"] != cls.__name__:
@@ -187,7 +179,7 @@ def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
         return _restored(cls, arrays, meta)._came_from(meta)
 
 
-def _restored(cls: type[Live], arrays: Arrays, meta: dict[str, Any]) -> Live:
+def _restored(cls: Any, arrays: Arrays, meta: dict[str, Any]) -> Any:
     """Return the bandit of these arrays, or raise when there can be none."""
     bandit = cls.__new__(cls)
     setting = Setting(**meta["setting"])

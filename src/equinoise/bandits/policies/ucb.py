@@ -25,7 +25,6 @@ from equinoise._jit import njit
 from equinoise._random import integer
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.policies import widths as at
-from equinoise.bandits.policies.widths import BINARY, COUNTER, NO_WIDTH, UCB, UNIFORM, Privacy
 from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of, zeros
 from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
 
@@ -45,7 +44,7 @@ class IndexState(NamedTuple):
     confidence: Floats  # [H], c_t from round 1
     widths: Floats  # [H', M], 2 w for each kind of noise, likewise
     rule: int  # what c_t is
-    privacy: Privacy  # what w and N are
+    privacy: at.Privacy  # what w and N are
     arm: Ints  # [W], scratch, as are those below
     pulled: Ints  # [W]
     score: Floats  # [W]
@@ -69,7 +68,7 @@ def make_tables(
     if rule is not None:
         return at.confidence_table(rule, n_rounds), np.empty((0, 1))
     privacy = at.make_privacy(n_arms, horizon, epsilon, **options)
-    return at.confidence_table(UCB, n_rounds), at.width_table(privacy, n_rounds)
+    return at.confidence_table(at.UCB, n_rounds), at.width_table(privacy, n_rounds)
 
 
 def make_state(
@@ -86,12 +85,12 @@ def make_state(
     shape = (n_arms, lanes)
     privacy = at.OPEN if rule is not None else at.make_privacy(n_arms, horizon, epsilon, **options)
     return IndexState(
-        mean=np.full(shape, 0.0 if rule == UNIFORM else np.inf),
+        mean=np.full(shape, 0.0 if rule == at.UNIFORM else np.inf),
         kind=np.zeros((n_arms if rule is None else 0, lanes), np.int64),
         totals=np.zeros(n_arms * lanes * privacy.slots),
         confidence=tables[0],
         widths=tables[1],
-        rule=UCB if rule is None else rule,
+        rule=at.UCB if rule is None else rule,
         privacy=privacy,
         twice=np.zeros((_AT_ONCE, lanes)),
         **zeros(shape, "pulls", "reward_sum root"),
@@ -108,7 +107,7 @@ def _confidence(state: IndexState, t: int) -> float:
 @njit(forceinline=True)
 def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
     """Return the index of an arm after t rounds, infinity for one never pulled."""
-    if state.privacy.width == NO_WIDTH:
+    if state.privacy.width == at.NO_WIDTH:
         twice = 0.0
     elif t < state.widths.shape[0]:
         twice = state.widths[t, state.kind[k, lane]]
@@ -131,7 +130,7 @@ def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: boo
             best, arm, tied = value, k, 1
         elif value == best:
             tied += 1
-    if tied > 1 and random_ties and state.rule != UNIFORM and best < np.inf:
+    if tied > 1 and random_ties and state.rule != at.UNIFORM and best < np.inf:
         skip = integer(tie_word, tied)
         while skip > 0:
             arm += 1
@@ -145,7 +144,7 @@ def _noise(state: IndexState, lane: int, arm: int, n: int, draw: float) -> float
     """Return the noise of the n-th sum of an arm's counter; the draw, scaled, is that of its new node."""
     privacy = state.privacy
     base = (lane * state.pulls.shape[0] + arm) * privacy.slots
-    if privacy.counter == BINARY:
+    if privacy.counter == at.BINARY:
         return prefix_total(state.totals, base, n, privacy.scale * draw)
     return hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * draw)
 
@@ -158,10 +157,10 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
     total = state.reward_sum[arm, lane] + reward
     state.pulls[arm, lane] = n
     state.reward_sum[arm, lane] = total
-    if state.rule == UNIFORM:
+    if state.rule == at.UNIFORM:
         state.mean[arm, lane] = -n
         return
-    if privacy.width == COUNTER:
+    if privacy.width == at.COUNTER:
         state.kind[arm, lane] = at.kind_of(privacy, n)
     if privacy.noisy:
         total += _noise(state, lane, arm, n, noise)
@@ -172,7 +171,7 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
 @njit
 def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
-    plain = state.privacy.width == NO_WIDTH
+    plain = state.privacy.width == at.NO_WIDTH
     for i in range(end - first):
         t = first + i
         if random_ties or not (plain or t < state.widths.shape[0]):
@@ -268,14 +267,14 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
         pulls[a, lane] = pulled[lane]
         state.reward_sum[a, lane] += reward_of(tape, i, arm[lane], lane)
         total[lane] = state.reward_sum[a, lane]
-    if state.rule == UNIFORM:
+    if state.rule == at.UNIFORM:
         for lane in range(arm.size):
             state.mean[_at(arm[lane]), lane] = -pulled[lane]
         return
     if state.privacy.noisy:
         for lane in range(arm.size):
             total[lane] += _noise(state, lane, arm[lane], pulled[lane], tape.noise[i, lane])
-    if state.privacy.width == COUNTER:
+    if state.privacy.width == at.COUNTER:
         for lane in range(arm.size):
             state.kind[_at(arm[lane]), lane] = at.kind_of(state.privacy, pulled[lane])
     for lane in range(arm.size):  # divisions and roots of all lanes together

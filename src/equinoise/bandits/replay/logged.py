@@ -1,31 +1,22 @@
 """Replay of a policy on the log of a randomised experiment, by rejection sampling."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equinoise import _checks, _results
-from equinoise._typing import DataFrame, Floats, Hashable, Ints, Mapping, Words
-from equinoise.bandits.entry import MAX_HORIZON, check_bounds
-from equinoise.bandits.policies.registry import choose
+from equinoise import _checks, _results, inference
+from equinoise._typing import Any, DataFrame, Floats, Hashable, Ints, Mapping, Words
+from equinoise.bandits.policies.registry import MAX_HORIZON, check_bounds, choose
 from equinoise.bandits.result import History, arm_means
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from equinoise.inference import Report
 
 _UNLIKELY = 1e-6  # of arms drawn with equal probabilities: below, they were not
 _TIMES = 20  # of a report at which intervals are computed
 _SUM = 1e-6  # how far probabilities may be from a sum of one
 
 
-def _column(frame: DataFrame, argument: str, name: object) -> pd.Series[Any]:
+def _column(frame: DataFrame, argument: str, name: object) -> Any:
     """Return a column, refused where it is missing or has missing values."""
     import pandas as pd
 
@@ -307,7 +298,7 @@ def report(
     bounds: tuple[float, float] = (0.0, 1.0),
     control: Hashable = None,
     alpha: float = 0.05,
-) -> Report:
+) -> "inference.Report":
     """Answer from a log which arms are better or worse than a control, whatever policy gathered it.
 
     Parameters
@@ -332,8 +323,6 @@ def report(
     >>> print(report(log).verdict)
     B is better than A, by 0.6 (0.5 to 0.693).
     """
-    from equinoise import inference
-
     labels, arms = arm_column(frame, arm)
     low, high = check_bounds(bounds)
     values = (number_column(frame, "reward", reward, low, high) - low) / (high - low)

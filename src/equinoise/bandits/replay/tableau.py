@@ -10,8 +10,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, Floats
-from equinoise.bandits.entry import LARGEST, MAX_HORIZON, REWARDS
-from equinoise.bandits.policies.registry import choose
+from equinoise.bandits.policies.registry import LARGEST, MAX_HORIZON, REWARDS, choose
 from equinoise.bandits.replay.logged import Replay, replay
 from equinoise.bandits.result import History, arm_means
 
