@@ -61,7 +61,10 @@ def zeros(shape: tuple[int, ...], integers: str = "", floats: str = "") -> dict[
 def in_lanes(run: Any, start: int, stop: int, lanes: int) -> dict[str, Array]:
     """Return what run(first, end) does of the replicates start..stop-1, so many side by side at a time."""
     parts = [run(first, min(first + lanes, stop)) for first in range(start, stop, lanes)]
-    return {name: np.ascontiguousarray(np.concatenate([part[name] for part in parts])) for name in parts[0]}
+    whole = (
+        {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts[1:] else parts[0]
+    )
+    return {name: np.ascontiguousarray(array) for name, array in whole.items()}
 
 
 def full(n: int) -> int:
@@ -70,13 +73,10 @@ def full(n: int) -> int:
 
 
 def of_lanes(values: Floats, first: int, end: int, lanes: int, *, own: bool) -> Floats:
-    """Return values for lanes of the replicates first..end-1, each its own, or all the same.
-
-    Spare lanes take the last replicate's.
-    """
+    """Return values for lanes, each replicate's own or all the same; spare ones take the last's."""
     if own:
         return values[np.minimum(np.arange(first, first + lanes), end - 1)]
-    return np.broadcast_to(values, (lanes, *values.shape))
+    return values[np.newaxis].repeat(lanes, axis=0)
 
 
 def make_tape(mean: Floats, n_rounds: int, kind: int, *, noise: bool = True, ties: bool = True) -> Tape:
@@ -217,16 +217,15 @@ def _mark(pulls: Ints, gap: Floats, regret: Floats) -> None:
 
 
 class Draws:
-    """Noise and tie words by round, at the addresses that a replicate of a simulation has.
+    """Noise and tie words by round, or 0, at the addresses that a replicate of a simulation has.
 
-    `n_arms` is that of ``tape.table``, where the rewards of a row may be put; `noise` and `ties` say what is
-    drawn, and the rest is 0. The tape has one lane, and :meth:`row` says which row is whose round.
+    The tape has one lane, and in ``tape.table`` the rewards of a row's `n_arms` may be put.
     """
 
     def __init__(self, key: Words, replicate: int = 0, n_arms: int = 0, *, noise: bool, ties: bool) -> None:
         self._streams = make_streams(key, replicate, 1)
         self.tape = make_tape(np.empty((n_arms, 1)), _CHUNK, TABLE, noise=noise, ties=ties)
-        self._noise, self._ties, self._filled = noise, ties, 0  # rounds drawn so far
+        self._filled = 0  # rounds drawn so far
 
     def row(self, t: int) -> int:
         """Return the row of round t, which is not before the chunk of any round before."""
@@ -238,8 +237,8 @@ class Draws:
     def at(self, t: int) -> tuple[float, Any]:
         """Return (standard Laplace draw, tie word) of round t."""
         i = self.row(t)
-        noise = float(self.tape.noise[i, 0]) if self._noise else 0.0
-        return noise, self.tape.tie[i, 0] if self._ties else np.uint64(0)
+        noise = float(self.tape.noise[i, 0]) if self.tape.noise.size else 0.0
+        return noise, self.tape.tie[i, 0] if self.tape.tie.size else np.uint64(0)
 
 
 class Stepper:

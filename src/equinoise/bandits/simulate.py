@@ -46,8 +46,6 @@ def simulate(
     seed: int | None = 0,
     reward: str = "bernoulli",
     sigma: float = 1.0,
-    width: str = "counter",
-    counter: str = "binary",
     ties: str | None = None,
     n_checkpoints: int = 50,
     block: int | None = None,
@@ -75,12 +73,6 @@ def simulate(
     reward : {"bernoulli", "gaussian"}
         Gaussian rewards, of standard deviation sigma, are not bounded, so that no policy is private with
         them: it then adds the noise that is right for [0, 1], and its run has no bound on the bias.
-    width : {"counter", "published"}
-        Of private-ucb and width-only: what an index is widened by for the noise, over the pulls. "counter" is
-        the tail of the counter's own noise at probability 1/t^2; "published" is
-        K ln^2(T) ln(K T ln(T) (1 + t ln^2 t))/epsilon.
-    counter : {"binary", "hybrid"}
-        Of private-ucb and its controls: "binary" is made for the horizon, "hybrid" needs none.
     ties : {"first", "random"}, optional
         Which of the arms with the largest index is played: by default the first, but for dp-klucb, whose
         index is clipped and ties often, a random one. Uniform play has no ties.
@@ -89,7 +81,11 @@ def simulate(
     block, executor, progress, resume
         As in :func:`equinoise.replicates.run`.
     **options
-        Options of one policy: ``clip_sums`` of dp-klucb.
+        Options of the policy, as its row in POLICIES has them. Every policy takes the two of private-ucb:
+        ``width``, what its index is widened by for the noise, over the pulls, "counter" for the tail of the
+        counter's own noise at probability 1/t^2, or "published" for
+        K ln^2(T) ln(K T ln(T) (1 + t ln^2 t))/epsilon; and ``counter``, "binary" for one that is made for the
+        horizon, or "hybrid" for one that needs none.
 
     Returns
     -------
@@ -112,7 +108,7 @@ def simulate(
     >>> private.mean_absolute_bias < 0.3 * run.mean_absolute_bias
     True
     """
-    chosen = choose(policy, epsilon, ties, {"width": width, "counter": counter, **options})
+    chosen = choose(policy, epsilon, ties, options)
     kind = _checks.choice("reward", reward, REWARDS)
     n = _checks.integer("n_replicates", n_replicates, 1)
     true_means = _true_means(means, n, kind)

@@ -31,10 +31,7 @@ class Plan(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """Ridge regressions of W lanes.
-
-    The last three are of private policies, and empty for the others, whose estimate is V^-1 moment.
-    """
+    """Ridge regressions of W lanes; the last three are empty for what is not private."""
 
     pulls: Ints  # [K, W]
     inverse: Floats  # [K P, W]

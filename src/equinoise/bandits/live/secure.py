@@ -13,10 +13,7 @@ _STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are
 
 
 class _Feed:
-    """Gives rewards in [0, 1] to the arms (rows) of a policy's state: here as they are, with drawn noise.
-
-    Right for simulations and for policies without privacy; the secure forms keep something of every row.
-    """
+    """Gives rewards to the arms (rows) of a policy's state: here as they are, with drawn noise."""
 
     def __init__(self, n_rows: int, setting: Any) -> None:
         self._setting, self._epsilon = setting, setting.epsilon or 0.0

@@ -98,19 +98,14 @@ class OpenTickets(dict[int, tuple[int, float]]):
 
 
 class Tallies:
-    """What the analyst sees: sums over the rewards of K arms, also of those dropped, in the policy's units.
-
-    pulls int64[K]; reward_sum float64[K]; square_sum float64[K], the sum of squared distances from the mean;
-    dropped int64[K], 1 for an arm that is out of play; last_release float64[K], what a private policy knew of
-    a dropped arm, NaN else.
-    """
+    """What the analyst sees: sums over the rewards of K arms, dropped ones too, in the policy's units."""
 
     def __init__(self, n_arms: int) -> None:
         self.pulls = np.zeros(n_arms, dtype=np.int64)
         self.reward_sum = np.zeros(n_arms)
-        self.square_sum = np.zeros(n_arms)
-        self.last_release = np.full(n_arms, np.nan)
-        self.dropped = np.zeros(n_arms, dtype=np.int64)
+        self.square_sum = np.zeros(n_arms)  # of distances from the mean
+        self.last_release = np.full(n_arms, np.nan)  # what a private policy knew of a dropped arm
+        self.dropped = np.zeros(n_arms, dtype=np.int64)  # 1 for an arm that is out of play
 
     @property
     def mean(self) -> Floats:

@@ -98,10 +98,7 @@ def never_pulled(pulls: Ints, lane: int) -> int:
 
 @njit
 def best(score: Floats, lane: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm of the largest score float64[K, W] of a lane.
-
-    Of several the first, or with `random_ties` one that the word draws uniformly.
-    """
+    """Return the arm of a lane's largest score float64[K, W], the first or one that the word draws."""
     arm, tied = 0, 1
     for a in range(1, score.shape[0]):
         if score[a, lane] > score[arm, lane]:

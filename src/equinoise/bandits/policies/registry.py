@@ -56,15 +56,11 @@ class Entry(Row):
         return _checks.number("epsilon", budget, least, finite=False) if self.needs_epsilon else math.inf
 
     def checked_options(self, given: Mapping[str, object]) -> dict[str, Any]:
-        """Return all options of the policy, given or by default.
-
-        The two that every call may have, so that it serves private-ucb and what that is compared with, are
-        checked and left out where they are of no use.
-        """
-        mine = dict(given)
-        for name in given:
-            if name in WIDTHS and name not in self.options:
-                WIDTHS[name].check(name, mine.pop(name))
+        """Return all options, given or by default; those that any call may have are left out if of no use."""
+        idle = [name for name in WIDTHS if name in given and name not in self.options]
+        for name in idle:
+            WIDTHS[name].check(name, given[name])
+        mine = {name: value for name, value in given.items() if name not in idle}
         return checked(f"policy {self.name!r}", self.options, mine)
 
 

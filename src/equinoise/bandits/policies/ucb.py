@@ -52,19 +52,13 @@ class IndexState(NamedTuple):
     twice: Floats  # [AT_ONCE, W]
 
 
-def make_tables(
-    n_arms: int,
-    horizon: int | None,
-    epsilon: float,
-    n_rounds: int,
-    *,
-    rule: int | None = None,
-    **options: Any,
-) -> tuple[Floats, Floats]:
-    """Return what all lanes share: c_t float64[H] and the widths float64[H', M] of the first rounds.
+Tables = tuple[Floats, Floats]  # of what all lanes share
 
-    The policies without privacy have a rule, which says what c_t is.
-    """
+
+def make_tables(
+    n_arms: int, horizon: int | None, epsilon: float, n_rounds: int, rule: int | None = None, **options: Any
+) -> Tables:
+    """Return c_t float64[H] and widths float64[H', M] of the first rounds; a rule means no privacy."""
     if rule is not None:
         return at.confidence_table(rule, n_rounds), np.empty((0, 1))
     privacy = at.make_privacy(n_arms, horizon, epsilon, **options)
@@ -72,14 +66,7 @@ def make_tables(
 
 
 def make_state(
-    n_arms: int,
-    lanes: int,
-    horizon: int | None,
-    epsilon: float,
-    *,
-    tables: tuple[Floats, Floats],
-    rule: int | None = None,
-    **options: Any,
+    n_arms: int, lanes: int, horizon: Any, epsilon: float, tables: Tables, rule: Any = None, **options: Any
 ) -> IndexState:
     """Return the state before the first round: no counter has an item."""
     shape = (n_arms, lanes)
@@ -179,9 +166,9 @@ def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bo
                 word = tape.tie[i, lane] if random_ties else np.uint64(0)
                 state.arm[lane] = choose(state, lane, t, word, random_ties)
         elif plain:
-            _choose_lanes(_plain, state, _confidence(state, t), 0.0)
+            _choose_plain(state, t)
         elif state.widths.shape[1] == 1:
-            _choose_lanes(_widened, state, state.confidence[t], state.widths[t, 0])
+            _choose_all_alike(state, t)
         else:
             _choose_all(state, t)
         _update_all(state, tape, i)
@@ -231,9 +218,21 @@ def _widened(mean: float, root: float, c: float, twice: float) -> float:
     return mean + root * (c + root * twice)
 
 
+@njit(forceinline=True)
+def _choose_plain(state: IndexState, t: int) -> None:
+    """Set arm int64[W] to what :func:`choose` returns for each lane, the first of arms that tie."""
+    _choose_lanes(_plain, state, _confidence(state, t), 0.0)
+
+
+@njit
+def _choose_all_alike(state: IndexState, t: int) -> None:
+    """Do so where all arms have one width."""
+    _choose_lanes(_widened, state, state.confidence[t], state.widths[t, 0])
+
+
 @njit
 def _choose_all(state: IndexState, t: int) -> None:
-    """Do so with the indices of round t, whose widths depend on the pulls."""
+    """Do so where widths depend on the pulls."""
     mean, root, kind, score, arm = state.mean, state.root, state.kind, state.score, state.arm
     c, widths, twice = state.confidence[t], state.widths[t], state.twice
     for lane in range(arm.size):

@@ -60,12 +60,7 @@ OPEN = Privacy(NO_WIDTH, BINARY, 0, 0.0, 0, 0.0, 0.0)  # of a policy without pri
 
 
 def make_privacy(
-    n_arms: int,
-    horizon: int | None,
-    epsilon: float,
-    width: str = "counter",
-    counter: str = "binary",
-    noisy: bool = True,
+    n_arms: int, horizon: int | None, epsilon: float, width: str, counter: str, noisy: bool = True
 ) -> Privacy:
     """Return the numbers of a private index; only a hybrid counter with its own width needs no horizon."""
     levels = _MOST_LEVELS if horizon is None else horizon.bit_length()

@@ -180,8 +180,6 @@ def replay(
     seed: int | None = 0,
     replicate: int = 0,
     shuffle: bool = False,
-    width: str = "counter",
-    counter: str = "binary",
     ties: str | None = None,
     **options: Any,
 ) -> Replay:
@@ -206,7 +204,7 @@ def replay(
         are taken as equally likely, and a log that can hardly be such is refused.
     bounds : (float, float)
         Smallest and largest reward; the policy sees them as 0 and 1. Rewards outside are refused.
-    epsilon, width, counter, ties, **options
+    epsilon, ties, **options
         As in :func:`equinoise.bandits.simulate`.
     horizon : int, optional
         Rounds after which to stop; by default the rows of the log, the most that there can be. Policies that
@@ -239,7 +237,7 @@ def replay(
     0   a      4  0.75       4         0.75
     1   b      1  0.00       4         0.25
     """
-    chosen = choose(policy, epsilon, ties, {"width": width, "counter": counter, **options})
+    chosen = choose(policy, epsilon, ties, options)
     labels, arms = arm_column(frame, arm)
     low, high = check_bounds(bounds)
     rewards = number_column(frame, "reward", reward, low, high)

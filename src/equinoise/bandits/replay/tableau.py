@@ -90,8 +90,6 @@ def interact(
     seed: int | None = 0,
     replicate: int = 0,
     form: str = "query",
-    width: str = "counter",
-    counter: str = "binary",
     ties: str | None = None,
     **options: Any,
 ) -> History:
@@ -103,7 +101,7 @@ def interact(
         One of :data:`equinoise.bandits.POLICIES`.
     tableau : float64[T, K]
         Rewards of all arms in all rounds, T at least K; in [0, 1] where the policy is to be private.
-    epsilon, width, counter, ties, **options
+    epsilon, ties, **options
         As in :func:`equinoise.bandits.simulate`.
     seed, replicate : int
         Of the policy's own noise and of drawn ties, which are those of this replicate of a simulation. A seed
@@ -131,7 +129,7 @@ def interact(
     >>> bool((asked.arms == played.arms).all()), int(asked.pulls.sum())
     (True, 100)
     """
-    chosen = choose(policy, epsilon, ties, {"width": width, "counter": counter, **options})
+    chosen = choose(policy, epsilon, ties, options)
     table = _checks.array("tableau", tableau, np.float64, (None, None), low=-LARGEST, high=LARGEST)
     if table.shape[1] == 0 or len(table) < table.shape[1]:
         raise ValueError(
