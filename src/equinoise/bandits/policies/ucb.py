@@ -271,8 +271,7 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
             state.mean[_at(arm[lane]), lane] = -pulled[lane]
         return
     if state.privacy.noisy:
-        for lane in range(arm.size):
-            total[lane] += _noise(state, lane, arm[lane], pulled[lane], tape.noise[i, lane])
+        _noise_all(state, tape, i)
     if state.privacy.width == at.COUNTER:
         for lane in range(arm.size):
             state.kind[_at(arm[lane]), lane] = at.kind_of(state.privacy, pulled[lane])
@@ -284,3 +283,10 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
         a = _at(arm[lane])
         state.mean[a, lane] = total[lane]
         state.root[a, lane] = root[lane]
+
+
+@njit
+def _noise_all(state: IndexState, tape: Tape, i: int) -> None:
+    """Add the noise of the n-th sum to every lane's total; within its caller it would slow what has none."""
+    for lane in range(state.total.size):
+        state.total[lane] += _noise(state, lane, state.arm[lane], state.pulled[lane], tape.noise[i, lane])
