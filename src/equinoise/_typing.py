@@ -1,6 +1,8 @@
 """The names that annotations use, in one place; what is heavy to import is for type checkers alone."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, Unpack
 
 import numpy as np
@@ -14,7 +16,7 @@ else:
     Axes = DataFrame = Figure = object
 
 __all__ = ["Any", "Callable", "Collection", "Hashable", "Iterable", "Iterator", "Mapping", "NamedTuple"]
-__all__ += ["Self", "Sequence", "TypeVar", "Unpack"]
+__all__ += ["Executor", "PathLike", "Self", "Sequence", "TypeVar", "Unpack"]
 __all__ += ["Array", "ArrayLike", "Axes", "DataFrame", "Figure", "Flags", "Floats", "Ints", "Words"]
 
 Array = NDArray[Any]

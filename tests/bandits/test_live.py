@@ -16,10 +16,9 @@ from tests import naive_bandits
 
 from equinoise import bandits
 from equinoise.bandits import POLICIES, live as classes, rewards as tapes, simulate
-from equinoise.bandits.entry import Live
 from equinoise.bandits.live import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
 from equinoise.bandits.live.state import Tallies
-from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.policies.registry import Live, policy
 
 # name: class, policy, arguments of the class alone, options of the policy
 CASES = {
@@ -821,7 +820,7 @@ def test_secure_and_float_noise_play_one_policy(case, releases):
         assert plain.select() == arm, t
         reward = float(rng.integers(2))
         secure.update(arm, reward)
-        plain._tickets._open[t] = plain._tickets._open[t][0], draws[t]
+        plain._tickets[t] = plain._tickets[t][0], draws[t]
         plain.update(arm, reward)
         np.testing.assert_allclose(secure.private_means, plain.private_means, rtol=1e-12)
 

@@ -6,12 +6,49 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks, _results, inference
-from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Mapping
+from equinoise._typing import Any, Array, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.policies.registry import POLICIES
 
 
+def means_of(sums: Array, n: Ints) -> Floats:
+    """Return the means of n numbers of such sums, NaN where there are none."""
+    means: Floats = np.full(n.shape, np.nan)
+    return np.divide(sums, n, out=means, where=n > 0)
+
+
+def _averaged(values: Floats) -> Floats:
+    """Return values float64[K], averaged over replicates where each has its own."""
+    return values if values.ndim == 1 else values.mean(axis=0)
+
+
+def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
+    """Return (pulls int64[K], mean rewards float64[K]) of a history; NaN for an arm never pulled."""
+    pulls = np.bincount(arms, minlength=n_arms)
+    return pulls, means_of(np.bincount(arms, weights=rewards, minlength=n_arms), pulls)
+
+
+class Regretted:
+    """What results of all policies have: regret float64[R, C] at `trials` int64[C], and a name for plots."""
+
+    policy: str
+    epsilon: float | None
+    trials: Ints
+    regret: Floats
+
+    def summary(self) -> DataFrame:
+        """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
+        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
+
+    @property
+    def label(self) -> str:
+        """Name of the policy with its epsilon, for legends."""
+        if self.epsilon is None:
+            return self.policy
+        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
+
+
 @dataclass(frozen=True, eq=False)
-class BanditRun:
+class BanditRun(Regretted):
     """Replicates of one policy: R replicates, K arms, C checkpoints.
 
     Examples
@@ -52,9 +89,7 @@ class BanditRun:
     @property
     def means(self) -> Floats:
         """The arms' sample means float64[R, K], what an analyst would report; NaN for an arm never pulled."""
-        shape = self.pulls.shape
-        none: Floats = np.full(shape, np.nan)
-        return np.divide(self.reward_sum, self.pulls, out=none, where=self.pulls > 0)
+        return means_of(self.reward_sum, self.pulls)
 
     def bias(self, interval: str = "normal") -> DataFrame:
         """Return the bias of each arm's sample mean, averaged over replicates, with 95% intervals.
@@ -69,40 +104,28 @@ class BanditRun:
         kind = _checks.choice("interval", interval, ("normal", "hoeffding"))
         if kind == "hoeffding" and self.reward != "bernoulli":
             raise ValueError("interval must be 'normal' for rewards that are not bounded, got 'hoeffding'")
-        n = np.count_nonzero(self.pulls, axis=0)
-        bias, stderr = self._errors(n)
+        n, bias, stderr = self._errors()
         half = _results.Z95 * stderr
         if kind == "hoeffding":
             half = np.sqrt(math.log(2.0 / 0.05) / (2.0 * np.maximum(n, 1)))
-        return pd.DataFrame(
-            {
-                "arm": np.arange(len(n)),
-                "mean": self._arm_means,
-                "bias": bias,
-                "stderr": stderr,
-                "ci_low": bias - half,
-                "ci_high": bias + half,
-            }
-        )
+        columns = {"arm": np.arange(len(n)), "mean": _averaged(self.true_means)}
+        columns |= {"bias": bias, "stderr": stderr, "ci_low": bias - half, "ci_high": bias + half}
+        return pd.DataFrame(columns)
 
-    def _errors(self, n: Ints) -> tuple[Floats, Floats]:
-        """Return mean and standard error, float64[K], of means less true means over n replicates each."""
+    def _errors(self) -> tuple[Ints, Floats, Floats]:
+        """Return n [K], and the mean and standard error of means less true means over n replicates."""
+        n = np.count_nonzero(self.pulls, axis=0)
         error = np.where(self.pulls > 0, self.means - self.true_means, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             bias = error.sum(axis=0) / n
             spread = np.where(self.pulls > 0, error - bias, 0.0)
             stderr = np.sqrt((spread**2).sum(axis=0) / (n - 1) / n)
-        return bias, np.where(n > 1, stderr, np.nan)
-
-    @property
-    def _arm_means(self) -> Floats:
-        """True means float64[K], averaged over replicates where each has its own."""
-        return self.true_means if self.true_means.ndim == 1 else self.true_means.mean(axis=0)
+        return n, bias, np.where(n > 1, stderr, np.nan)
 
     @property
     def mean_absolute_bias(self) -> float:
         """The absolute value of each arm's bias (averaged over replicates), averaged over the arms."""
-        return float(np.abs(self._errors(np.count_nonzero(self.pulls, axis=0))[0]).mean())
+        return float(np.abs(self._errors()[1]).mean())
 
     @property
     def bias_bound(self) -> Floats | None:
@@ -113,8 +136,7 @@ class BanditRun:
         """
         if not POLICIES[self.policy].private or self.reward != "bernoulli" or self.epsilon is None:
             return None
-        bound = np.asarray(inference.bias_bound(self.epsilon, self.true_means))
-        return bound if bound.ndim == 1 else bound.mean(axis=0)
+        return _averaged(np.asarray(inference.bias_bound(self.epsilon, self.true_means)))
 
     def to_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and arm: replicate, arm, pulls, reward_sum, mean."""
@@ -125,22 +147,11 @@ class BanditRun:
         """Return a long frame, one row per replicate and checkpoint: replicate, trials, regret."""
         return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
 
-    def summary(self) -> DataFrame:
-        """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
-        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw each arm's bias with its 95% interval; return the Axes."""
         from equinoise.report import figures
 
         return figures.bandit_bias(ax, [(self.label, self)])
-
-    @property
-    def label(self) -> str:
-        """Name of the policy with its epsilon, for legends."""
-        if self.epsilon is None:
-            return self.policy
-        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,12 @@ from equinoise._elementary import log
 from equinoise._intrinsics import bits_float, float_bits
 from equinoise._jit import njit
 from equinoise._random import fill_words, normal, philox, start_streams, uniform
-from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
+from equinoise._typing import Any, Array, Floats, Ints, NamedTuple, Words
 
-BERNOULLI = 0
-GAUSSIAN = 1
-TABLE = 2
+BERNOULLI, GAUSSIAN, TABLE = 0, 1, 2
 _PURPOSES = _random.REWARD, _random.NOISE, _random.TIE
 
+_VECTOR = 8  # lanes of the widest vector
 _SIGN_SHIFT = np.uint64(63)
 _CHUNK = 256  # rounds that Draws draws at a time
 
@@ -28,38 +27,56 @@ _CHUNK = 256  # rounds that Draws draws at a time
 class Tape(NamedTuple):
     """The rounds first..first + B - 1 of W lanes, drawn before they are played; row i is round first + i.
 
-    mean float64[K, W]; reward float64[B, W] uniforms, or for Gaussian rewards sigma times standard normals;
-    noise float64[B, W] standard Laplace draws; tie uint64[B, W] words; table float64[B, K, W] the rewards
-    of all arms where they are given, or empty. kind: BERNOULLI, GAUSSIAN or TABLE. What a policy does not
-    need has no rows.
+    What a policy does not need has no rows.
     """
 
-    mean: Floats
-    reward: Floats
-    noise: Floats
-    tie: Words
-    table: Floats
-    kind: int
+    mean: Floats  # [K, W]
+    reward: Floats  # [B, W] uniforms, or for Gaussian rewards sigma times standard normals
+    noise: Floats  # [B, W] standard Laplace draws
+    tie: Words  # [B, W]
+    table: Floats  # [B, K, W] the rewards of all arms where they are given, or empty
+    kind: int  # BERNOULLI, GAUSSIAN or TABLE
 
 
 class Run(NamedTuple):
-    """What is played: the rounds first..end-1 (from 0) of every lane.
+    """What is played: the rounds first..end-1 (from 0) of every lane."""
 
-    tape, where chunks of rounds are drawn; streams uint64[3, 4, W], as they are after `first` rounds; sigma
-    of Gaussian rewards. marks int64[C]: increasing numbers of rounds, the last at least `end`; gap
-    float64[K, W]: largest mean less the arm's; regret float64[C, W]: row c gets the pseudo-regret after
-    marks[c] rounds, where first < marks[c] <= end.
-    """
-
-    tape: Tape
-    streams: Words
-    sigma: float
-    marks: Ints
-    gap: Floats
-    regret: Floats
+    tape: Tape  # where chunks of rounds are drawn
+    streams: Words  # [3, 4, W], as they are after `first` rounds
+    sigma: float  # of Gaussian rewards
+    marks: Ints  # [C] increasing numbers of rounds, the last at least `end`
+    gap: Floats  # [K, W] largest mean less the arm's
+    regret: Floats  # [C, W], row c gets the pseudo-regret after marks[c] rounds, first < marks[c] <= end
     random_ties: bool
     first: int
     end: int
+
+
+def zeros(shape: tuple[int, ...], integers: str = "", floats: str = "") -> dict[str, Any]:
+    """Return new arrays of zeros by name, int64 and float64, of one shape."""
+    whole = {name: np.zeros(shape, dtype=np.int64) for name in integers.split()}
+    return whole | {name: np.zeros(shape) for name in floats.split()}
+
+
+def in_lanes(run: Any, start: int, stop: int, lanes: int) -> dict[str, Array]:
+    """Return what run(first, end) does of the replicates start..stop-1, so many side by side at a time."""
+    parts = [run(first, min(first + lanes, stop)) for first in range(start, stop, lanes)]
+    whole = (
+        {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts[1:] else parts[0]
+    )
+    return {name: np.ascontiguousarray(array) for name, array in whole.items()}
+
+
+def full(n: int) -> int:
+    """Return how many lanes n replicates take: a vector that is not full costs as much as one that is."""
+    return -(-n // _VECTOR) * _VECTOR if n > _VECTOR // 2 else n
+
+
+def of_lanes(values: Floats, first: int, end: int, lanes: int, *, own: bool) -> Floats:
+    """Return values for lanes, each replicate's own or all the same; spare ones take the last's."""
+    if own:
+        return values[np.minimum(np.arange(first, first + lanes), end - 1)]
+    return values[np.newaxis].repeat(lanes, axis=0)
 
 
 def make_tape(mean: Floats, n_rounds: int, kind: int, *, noise: bool = True, ties: bool = True) -> Tape:
@@ -200,16 +217,15 @@ def _mark(pulls: Ints, gap: Floats, regret: Floats) -> None:
 
 
 class Draws:
-    """Noise and tie words by round, at the addresses that a replicate of a simulation has.
+    """Noise and tie words by round, or 0, at the addresses that a replicate of a simulation has.
 
-    `n_arms` is that of ``tape.table``, where the rewards of a row may be put; `noise` and `ties` say what is
-    drawn, and the rest is 0. The tape has one lane, and :meth:`row` says which row is whose round.
+    The tape has one lane, and in ``tape.table`` the rewards of a row's `n_arms` may be put.
     """
 
     def __init__(self, key: Words, replicate: int = 0, n_arms: int = 0, *, noise: bool, ties: bool) -> None:
         self._streams = make_streams(key, replicate, 1)
         self.tape = make_tape(np.empty((n_arms, 1)), _CHUNK, TABLE, noise=noise, ties=ties)
-        self._noise, self._ties, self._filled = noise, ties, 0  # rounds drawn so far
+        self._filled = 0  # rounds drawn so far
 
     def row(self, t: int) -> int:
         """Return the row of round t, which is not before the chunk of any round before."""
@@ -221,27 +237,18 @@ class Draws:
     def at(self, t: int) -> tuple[float, Any]:
         """Return (standard Laplace draw, tie word) of round t."""
         i = self.row(t)
-        noise = float(self.tape.noise[i, 0]) if self._noise else 0.0
-        return noise, self.tape.tie[i, 0] if self._ties else np.uint64(0)
+        noise = float(self.tape.noise[i, 0]) if self.tape.noise.size else 0.0
+        return noise, self.tape.tie[i, 0] if self.tape.tie.size else np.uint64(0)
 
 
 class Stepper:
-    """One replicate of a policy: its noise, its ties and its own draws; epsilon is infinite for none."""
+    """One replicate of a policy that was chosen: its noise, its ties and its own draws."""
 
-    def __init__(
-        self,
-        spec: Any,
-        n_arms: int,
-        horizon: int,
-        epsilon: float,
-        options: Any,
-        random_ties: bool,
-        key: Words,
-        replicate: int,
-    ) -> None:
-        self._kernels, self._random_ties = spec.kernels, random_ties
+    def __init__(self, chosen: Any, n_arms: int, horizon: int, key: Words, replicate: int) -> None:
+        spec, epsilon, options, _ = chosen
+        self._kernels, self._random_ties = spec.kernels, chosen.random_ties
         self._state = spec.make_state(n_arms, 1, horizon, epsilon, options, key=key, first=replicate)
-        self._draws = Draws(key, replicate, n_arms, noise=spec.needs_noise, ties=random_ties)
+        self._draws = Draws(key, replicate, n_arms, noise=spec.needs_noise, ties=chosen.random_ties)
         self.t = 0  # rounds played
 
     def choose(self) -> int:
@@ -264,11 +271,3 @@ class Stepper:
         self._kernels.advance(self._state, tape, self.t, self.t + 1, self._random_ties)
         self.t += 1
         return int((self._state.pulls[:, 0] - before).argmax())
-
-
-def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
-    """Return (pulls int64[K], mean rewards float64[K]) of a history; NaN for an arm never pulled."""
-    pulls = np.bincount(arms, minlength=n_arms)
-    means: Floats = np.full(n_arms, np.nan)
-    np.divide(np.bincount(arms, weights=rewards, minlength=n_arms), pulls, out=means, where=pulls > 0)
-    return pulls, means

@@ -15,81 +15,59 @@ from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 
 @kept_as("equinoise.bandits._linear_arrays.Plan")
 class Plan(NamedTuple):
-    """What a run is: arrays that are read only, and numbers.
+    """What a run is: arrays that are read only, and numbers."""
 
-    theta float64[K d, W]: the arms' coefficients. context float64[T, K, d]: given contexts, or of no rounds
-    where they are drawn on the sphere. width float64[T+1]: what ||x|| in V^-1 is multiplied by after n pulls,
-    all zero for greedy play. noise_width float64[T+1]: what ||V^-1 x||_1 is multiplied by after n pulls, or
-    empty for policies that are not private. in_turn: arms are played in turn, whatever their index. binary:
-    rewards are -1 or 1; else Gaussian with deviation sigma. Private sums are of rewards clipped to
-    [low, high], with noise of scale `scale`, and a counter keeps `slots` totals.
-    """
-
-    theta: Floats
-    context: Floats
-    width: Floats
-    noise_width: Floats
-    in_turn: bool
-    binary: bool
-    sigma: float
-    low: float
+    theta: Floats  # [K d, W], the arms' coefficients
+    context: Floats  # [T, K, d], given contexts, or of no rounds where they are drawn on the sphere
+    width: Floats  # [T+1], what ||x|| in V^-1 is multiplied by after n pulls; all zero for greedy play
+    noise_width: Floats  # [T+1], what ||V^-1 x||_1 is multiplied by, or empty for what is not private
+    in_turn: bool  # arms are played in turn, whatever their index
+    binary: bool  # rewards are -1 or 1; else Gaussian
+    sigma: float  # deviation of Gaussian rewards
+    low: float  # private sums are of rewards clipped to [low, high]
     high: float
-    scale: float
-    slots: int
+    scale: float  # of their noise
+    slots: int  # totals that a counter keeps
 
 
 class Learner(NamedTuple):
-    """Ridge regressions of W lanes.
+    """Ridge regressions of W lanes; the last three are empty for what is not private."""
 
-    pulls int64[K, W]; inverse float64[K P, W]; estimate float64[K d, W]: what the index is computed from;
-    bonus, noise_bonus float64[K, W]: widths at the present pulls, a noise_bonus of -1 puts its arm first;
-    regret float64[W]. For private policies also moment, clipped float64[K d, W]: the sums of y x, and of
-    clipped y x; totals float64[W K d slots] of the counters. These are empty for the others, whose estimate
-    is V^-1 moment.
-    """
-
-    pulls: Ints
-    inverse: Floats
-    estimate: Floats
-    bonus: Floats
-    noise_bonus: Floats
-    regret: Floats
-    moment: Floats
-    clipped: Floats
-    totals: Floats
+    pulls: Ints  # [K, W]
+    inverse: Floats  # [K P, W]
+    estimate: Floats  # [K d, W], what the index is computed from
+    bonus: Floats  # [K, W], width at the present pulls
+    noise_bonus: Floats  # [K, W], that for the noise; -1 puts its arm first
+    regret: Floats  # [W]
+    moment: Floats  # [K d, W], sums of y x
+    clipped: Floats  # [K d, W], sums of clipped y x
+    totals: Floats  # [W K d slots], of the counters
 
 
 class Round(NamedTuple):
-    """Scratch of one round.
+    """Scratch of one round."""
 
-    word uint64[.., W], cuts float64[ceil(d/2) + 2, W], context float64[K d, W]; half, mean, expected,
-    spread float64[K, W]: x' V^-1 x / 2, estimate' x, theta' x, ||V^-1 x||_1. Of each lane's arm: arm
-    int64[W], row_of, triangle_of uint64[W]: its number and its first rows; played, image float64[d, W]: x and
-    V^-1 x; triangle float64[P, W]: V^-1; reward float64[W]; scale, step float64[W]: 1/(1 + x' V^-1 x), and
-    that times (reward - estimate' x). normal float64[2, W], noise float64[d, W], row, best, top float64[W].
-    """
-
-    word: Words
-    context: Floats
-    cuts: Floats
-    half: Floats
-    mean: Floats
-    expected: Floats
-    spread: Floats
-    played: Floats
-    image: Floats
-    triangle: Floats
-    arm: Ints
-    row_of: Words
-    triangle_of: Words
-    normal: Floats
-    noise: Floats
-    row: Floats
+    word: Words  # [.., W]
+    context: Floats  # [K d, W]
+    cuts: Floats  # [ceil(d/2) + 2, W]
+    half: Floats  # [K, W], x' V^-1 x / 2
+    mean: Floats  # [K, W], estimate' x
+    expected: Floats  # [K, W], theta' x
+    spread: Floats  # [K, W], ||V^-1 x||_1
+    played: Floats  # [d, W], x of each lane's arm
+    image: Floats  # [d, W], V^-1 x
+    triangle: Floats  # [P, W], V^-1
+    arm: Ints  # [W]
+    row_of: Words  # [W], the arm's first row of coordinates
+    triangle_of: Words  # [W], and of its triangle
+    normal: Floats  # [2, W]
+    noise: Floats  # [d, W]
+    row: Floats  # [W], as are all below
     best: Floats
     top: Floats
     reward: Floats
-    scale: Floats
-    step: Floats
+    scale: Floats  # 1/(1 + x' V^-1 x)
+    step: Floats  # that times (reward - estimate' x)
 
 
 _SWAP = np.uint64(1)

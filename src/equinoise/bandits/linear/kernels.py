@@ -27,14 +27,7 @@ _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negat
 
 @njit(inline="always")
 def _play(
-    score: Any,
-    estimate: Any,
-    plan: Plan,
-    learner: Learner,
-    streams: Words,
-    scratch: Round,
-    first: int,
-    end: int,
+    score: Any, fit: Any, plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int
 ) -> None:
     """Play the rounds first..end-1 in all lanes, with the two steps that depend on the policy."""
     for t in range(first, end):
@@ -45,7 +38,7 @@ def _play(
         _take_out(learner, scratch)
         _regress(scratch)
         _put_back(plan, learner, scratch)
-        estimate(plan, learner, streams, scratch)
+        fit(plan, learner, streams, scratch)
 
 
 @njit
@@ -75,20 +68,14 @@ def _show(plan: Plan, streams: Words, scratch: Round, t: int) -> None:
     """Set the contexts of round t, and the arms' means there."""
     dimension = scratch.played.shape[0]
     if plan.context.shape[0] > 0:
-        _copy_contexts(plan.context[t], scratch.context)
+        context = plan.context[t]
+        for k in range(context.shape[0]):
+            for i in range(dimension):
+                for lane in range(scratch.context.shape[1]):
+                    scratch.context[k * dimension + i, lane] = context[k, i]
     else:
         fill_directions(streams[CONTEXTS], scratch.word, scratch.cuts, dimension, scratch.context)
     _products(plan.theta, scratch.context, dimension, scratch.expected)
-
-
-@njit
-def _copy_contexts(context: Floats, out: Floats) -> None:
-    """Give all lanes the round's contexts float64[K, d]."""
-    n_arms, dimension = context.shape
-    for k in range(n_arms):
-        for i in range(dimension):
-            for lane in range(out.shape[1]):
-                out[k * dimension + i, lane] = context[k, i]
 
 
 @njit(fastmath={"contract"})  # fused multiply-adds save a third here; it calls nothing that would inherit
@@ -191,11 +178,7 @@ def _choose(plan: Plan, learner: Learner, scratch: Round, t: int) -> None:
 
 @njit
 def _draw_rewards(plan: Plan, learner: Learner, streams: Words, scratch: Round) -> None:
-    """Draw the reward of each lane's arm, and add to the regret.
-
-    Gaussian: the first normal draw of the round's two words (see ``fill_normals``). Binary: 1 where the
-    uniform of the first word is below (1 + mean)/2, else -1.
-    """
+    """Draw the reward of each lane's arm, by the first normal draw or uniform, and add to the regret."""
     words, normals, reward = scratch.word, scratch.normal, scratch.reward
     fill_words(streams[REWARDS], normals.shape[0], words)
     fill_normals(words, normals)

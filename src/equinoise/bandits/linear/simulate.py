@@ -2,15 +2,14 @@
 
 import functools
 import math
-import os
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
 from equinoise import _checks, _results, replicates
-from equinoise._typing import Array, ArrayLike, Axes, DataFrame, Floats, Ints, Mapping
-from equinoise.bandits.entry import Entry
+from equinoise._typing import Any, ArrayLike, Axes, DataFrame, Executor, Floats, Ints, Mapping, PathLike
+from equinoise.bandits.policies.registry import Entry
+from equinoise.bandits.result import Regretted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +97,7 @@ MAX_HORIZON = 10**8  # widths are tabulated
 
 
 @dataclass(frozen=True, eq=False)
-class LinearRun:
+class LinearRun(Regretted):
     """Replicates of a linear bandit: R replicates, C checkpoints, K arms, d coordinates.
 
     Attributes
@@ -149,7 +148,7 @@ class LinearRun:
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
         n_arms, dimension = self.theta_hat.shape[1:]
         flat = (len(self.pulls), n_arms * dimension)
-        columns: dict[str, Array] = {
+        columns: dict[str, Any] = {
             "pulls": np.repeat(self.pulls, dimension, axis=1),
             "theta": np.broadcast_to(self.theta, self.theta_hat.shape).reshape(flat),
             "theta_hat": self.theta_hat.reshape(flat),
@@ -157,10 +156,6 @@ class LinearRun:
         }
         arm, coordinate = np.divmod(np.arange(n_arms * dimension), dimension)
         return _results.long_frame({"arm": arm, "coordinate": coordinate}, columns)
-
-    def summary(self) -> DataFrame:
-        """Return mean, standard error and 95% interval of the regret at each checkpoint."""
-        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw mean regret with its 95% interval; return the Axes."""
@@ -172,13 +167,6 @@ class LinearRun:
     def stderr(self) -> Floats:
         """Standard errors sigma sqrt(V^-1[i, i]) of `theta_hat`, float64[R, K, d]."""
         return self.sigma * np.sqrt(np.diagonal(self.gram_inverse, axis1=2, axis2=3))
-
-    @property
-    def label(self) -> str:
-        """Name of the policy with its epsilon, for legends."""
-        if self.epsilon is None:
-            return self.policy
-        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
 
 
 def simulate(
@@ -201,7 +189,7 @@ def simulate(
     block: int | None = None,
     executor: Executor | None = None,
     progress: bool | str = False,
-    resume: str | os.PathLike[str] | None = None,
+    resume: str | PathLike[str] | None = None,
 ) -> LinearRun:
     """Let a policy play a linear bandit, many times over.
 
@@ -304,15 +292,8 @@ def simulate(
         row.name, given, rounds, regular, failure, deviation, binary=binary, clip=clipped, epsilon=budget
     )
     task = _linear_task.Task(plan, coefficients, regular, checkpoints, stream_key(seed), k, d)
-    result = replicates.run(
-        functools.partial(_linear_task.run_block, task),
-        n,
-        block=block,
-        executor=executor,
-        progress=progress,
-        resume=resume,
-        work=rounds,
-    )
+    how: dict[str, Any] = {"block": block, "executor": executor, "progress": progress, "resume": resume}
+    result = replicates.run(functools.partial(_linear_task.run_block, task), n, work=rounds, **how)
     if coefficients is not None:
         result["theta"] = coefficients
     return LinearRun(

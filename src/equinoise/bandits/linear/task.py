@@ -1,5 +1,6 @@
 """A block of replicates of a linear bandit: what it needs, and how it is run."""
 
+import functools
 import math
 
 import numpy as np
@@ -11,20 +12,19 @@ from equinoise._typing import Any, Array, Floats, Ints, NamedTuple, Words
 from equinoise.bandits.linear import kernels
 from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, words_of
 from equinoise.bandits.linear.simulate import POLICIES
-from equinoise.bandits.rewards import make_streams
+from equinoise.bandits.rewards import full, in_lanes, make_streams, of_lanes, zeros
 from equinoise.mechanisms.kernels import fill_widths
 
 _LANES = 128  # enough that the entry into a loop over lanes costs little
 _FEWEST_LANES = 16
 _MEMORY = 2**22  # bytes of a state, at which there are fewer lanes: about what a core's cache holds
-VECTOR = 8  # lanes of the widest vector
 _THETA = 1  # entity of the stream from which coefficients are drawn
 
 
 def lanes_of(n_arms: int, dimension: int) -> int:
     """Return how many replicates are best played side by side."""
     of_one = 8 * n_arms * dimension * (dimension + 7)
-    return min(_LANES, max(_FEWEST_LANES, _MEMORY // of_one // VECTOR * VECTOR))
+    return min(_LANES, max(_FEWEST_LANES, _MEMORY // of_one // 8 * 8))
 
 
 def noise_widths(horizon: int, scale: float, delta: float) -> Floats:
@@ -44,14 +44,13 @@ def make_learner(plan: Plan, n_arms: int, dimension: int, ridge: float) -> Learn
     shape = (n_arms, lanes)
     kept = (n_arms * dimension, lanes) if private else (0, lanes)
     return Learner(
-        pulls=np.zeros(shape, dtype=np.int64),
+        **zeros(shape, "pulls"),
         inverse=np.ascontiguousarray(inverse),
         estimate=np.zeros((n_arms * dimension, lanes)),
         bonus=np.full(shape, plan.width[0]),
         noise_bonus=np.full(shape, -1.0 if private else 0.0),
         regret=np.zeros(lanes),
-        moment=np.zeros(kept),
-        clipped=np.zeros(kept),
+        **zeros(kept, "", "moment clipped"),
         totals=np.zeros(math.prod(kept) * plan.slots),
     )
 
@@ -63,10 +62,9 @@ def make_round(n_arms: int, dimension: int, lanes: int) -> Round:
     rows |= dict.fromkeys(("half", "mean", "expected", "spread"), n_arms)
     rows |= dict.fromkeys(("played", "image", "noise"), dimension)
     of: dict[str, Any] = {name: np.zeros((n, lanes)) for name, n in rows.items()}
-    of |= {name: np.zeros(lanes) for name in ("row", "best", "top", "reward", "scale", "step")}
+    of |= zeros((lanes,), "arm", "row best top reward scale step")
     of |= {name: np.zeros(lanes, dtype=np.uint64) for name in ("row_of", "triangle_of")}
     of["word"] = np.zeros((max(words_of(n_arms, dimension), dimension, 2), lanes), dtype=np.uint64)
-    of["arm"] = np.zeros(lanes, dtype=np.int64)
     return Round(**of)
 
 
@@ -129,35 +127,20 @@ def make_plan(
         if scale > _LARGEST_SCALE:
             raise ValueError(f"epsilon must give a noise scale of at most 1e100, got {epsilon!r}")
         noise_width = noise_widths(horizon, scale, delta / dimension)
-    return Plan(
-        theta=np.empty((0, 0)),
-        context=contexts,
-        width=width,
-        noise_width=noise_width,
-        in_turn=row.in_turn,
-        binary=binary,
-        sigma=sigma,
-        low=clip[0],
-        high=clip[1],
-        scale=scale,
-        slots=levels + 1,
-    )
+    rewards = row.in_turn, binary, sigma, *clip, scale, levels + 1
+    return Plan(np.empty((0, 0)), contexts, width, noise_width, *rewards)
 
 
 @kept_as("equinoise.bandits._linear_task.run_block")
 def run_block(task: Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1, as many side by side as is best; this is what executors are given."""
-    lanes = lanes_of(task.n_arms, task.dimension)
-    parts = [_run_lanes(task, low, min(low + lanes, stop)) for low in range(start, stop, lanes)]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return in_lanes(functools.partial(_run_lanes, task), start, stop, lanes_of(task.n_arms, task.dimension))
 
 
 def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1 side by side."""
     k, d, n = task.n_arms, task.dimension, stop - start
-    lanes = n
-    if n > VECTOR // 2:  # a vector that is not full costs as much: its rest is thrown away
-        lanes = -(-n // VECTOR) * VECTOR
+    lanes = full(n)
     theta = _theta(task, start, stop, lanes)
     plan = task.plan._replace(theta=np.ascontiguousarray(theta.reshape(lanes, -1).T))
     for part in plan:  # read-only, also where they come from another process
@@ -186,9 +169,7 @@ def _theta(task: Task, start: int, stop: int, lanes: int) -> Floats:
     (key; 0, 1, replicate, CONTEXT).
     """
     if task.theta is not None:
-        if task.theta.ndim == 3:
-            return task.theta[np.minimum(np.arange(start, start + lanes), stop - 1)]
-        return np.broadcast_to(task.theta, (lanes, *task.theta.shape))
+        return of_lanes(task.theta, start, stop, lanes, own=task.theta.ndim == 3)
     theta, free = np.zeros((task.n_arms, task.dimension, lanes)), task.dimension - 1
     if free:
         states = np.empty((4, lanes), dtype=np.uint64)

@@ -19,11 +19,10 @@ from equinoise._checks import checked
 from equinoise._live import locked
 from equinoise._random import stream_key
 from equinoise._typing import Any, DataFrame, Floats, Sequence
-from equinoise.bandits.entry import check_bounds
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.player import Setting
 from equinoise.bandits.live.state import Ticket
-from equinoise.bandits.policies.registry import POLICIES, Policy, policy
+from equinoise.bandits.policies.registry import POLICIES, Policy, check_bounds, policy
 
 __all__ = ["Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket", "UCB", "UCB1"]
 
@@ -63,7 +62,7 @@ class PrivateBandit(Bandit):
     seed : int, optional
         Of "float" noise, drawn ties and whatever else a policy draws; "secure" takes none.
     **options
-        Of the policy, as :data:`equinoise.bandits.POLICIES` has them.
+        Of the policy, as :data:`equinoise.bandits.POLICIES` has them; ``horizon`` is of :class:`PrivateUCB`.
 
     Raises
     ------
@@ -87,6 +86,7 @@ class PrivateBandit(Bandit):
         self,
         n_arms: int | Sequence[str],
         epsilon: float,
+        horizon: int | None = None,
         *,
         noise: str = "secure",
         seed: int | None = None,
@@ -96,11 +96,12 @@ class PrivateBandit(Bandit):
     ) -> None:
         row, (low, high) = policy(self.policy), check_bounds(bounds)
         free = row.live.without_horizon if row.live else None
-        horizon = None if free is None else options.pop("horizon", None)
         if free is not None:
             defaults = {name: option.default for name, option in row.options.items()}
             given = {name: value for name, value in options.items() if value is not None}
             options = {**(free if horizon is None else defaults), **given}
+        elif horizon is not None:
+            options["horizon"] = horizon  # is refused
         checked(f"class {type(self).__name__}", row.options, options)
         order = row.ties if ties is None else ties
         setting = Setting(self.policy, order, low, high, epsilon, horizon, noise, options)
@@ -146,9 +147,6 @@ class PrivateBandit(Bandit):
         return super().to_frame().assign(private_mean=self.private_means, bias_bound=self.bias_bound)
 
 
-_UNIT = (0.0, 1.0)
-
-
 class _OpenBandit(Bandit):
     """A bandit without privacy; :class:`UCB` says what it takes."""
 
@@ -156,7 +154,7 @@ class _OpenBandit(Bandit):
         self,
         n_arms: int | Sequence[str],
         *,
-        bounds: tuple[float, float] | None = _UNIT,
+        bounds: tuple[float, float] | None = (0.0, 1.0),
         ties: str = "first",
         seed: int | None = None,
         **options: Any,
@@ -266,22 +264,6 @@ class PrivateUCB(PrivateBandit):
     """
 
     policy = "private-ucb"
-
-    def __init__(
-        self,
-        n_arms: int | Sequence[str],
-        epsilon: float,
-        horizon: int | None = None,
-        *,
-        width: str = "counter",
-        counter: str | None = None,
-        noise: str = "secure",
-        seed: int | None = None,
-        bounds: tuple[float, float] = _UNIT,
-        ties: str = "first",
-    ) -> None:
-        given: dict[str, Any] = {"noise": noise, "seed": seed, "bounds": bounds, "ties": ties}
-        super().__init__(n_arms, epsilon, horizon=horizon, width=width, counter=counter, **given)
 
 
 class DPKLUCB(PrivateBandit):

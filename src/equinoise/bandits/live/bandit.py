@@ -1,13 +1,12 @@
 """What all live bandits share: asking for arms, telling rewards, arms that come and go, files."""
 
-import os
-from typing import Any, ClassVar, Self, overload
+from typing import ClassVar, overload
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._live import Live, locked
-from equinoise._typing import DataFrame, Floats, Ints, Words
+from equinoise._typing import Any, DataFrame, Floats, Ints, PathLike, Self, Words
 from equinoise.bandits.live import state
 from equinoise.bandits.live.player import Player, Setting, arm_names, check_name
 from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket, whole
@@ -95,7 +94,7 @@ class Bandit(Live):
     @locked
     def open_tickets(self) -> tuple[Ticket, ...]:
         """The selections whose reward has not been told, oldest first."""
-        return tuple(self.ticket(number) for number, _ in self._tickets)
+        return tuple(self.ticket(number) for number in self._tickets)
 
     @locked
     def to_frame(self) -> DataFrame:
@@ -106,17 +105,10 @@ class Bandit(Live):
         """
         import pandas as pd
 
-        n_arms = len(self._tallies.pulls)
-        return pd.DataFrame(
-            {
-                "arm": self.arms,
-                "pulls": self.pulls,
-                "pending": [self._tickets.count(arm) for arm in range(n_arms)],
-                "mean": self.means,
-                "stderr": self._setting.span * self._tallies.stderr,
-                "dropped": self._tallies.dropped.astype(bool),
-            }
-        )
+        pending = [self._tickets.count(arm) for arm in range(len(self.arms))]
+        columns = {"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": self.means}
+        columns["stderr"] = self._setting.span * self._tallies.stderr
+        return pd.DataFrame({**columns, "dropped": self._tallies.dropped.astype(bool)})
 
     @locked
     def report(self, control: Arm | None = None, alpha: float = 0.05) -> Report:
@@ -200,23 +192,20 @@ class Bandit(Live):
             number = self._tickets.oldest(place)
         value = self._setting.inside(reward)
         if number is None:
-            self._unasked(place, value)
-            return
+            self._check_in_play(place)
+            self._check_horizon(1)
+            t, noise = self.rounds, self._draws.at(self.rounds)[0]
+        else:
+            t, noise = self.rounds - 1, self._tickets[number][1]
         if place in self._rows:  # a dropped arm's late reward is the analyst's alone
             row = self._rows.index(place)
-            self._player.give(self.rounds - 1, row, value, self._tickets[number][1])
-            self._player.waiting[row] -= 1
+            self._player.give(t, row, value, noise)
+            self._player.waiting[row] -= number is not None
         self._tallies.add(place, value)
-        self._tickets.close(number)
-
-    def _unasked(self, place: int, value: float) -> None:
-        """Take the reward of an arm that was not selected, as a round of its own."""
-        self._check_in_play(place)
-        self._check_horizon(1)
-        noise, _ = self._draws.at(self.rounds)
-        self._player.give(self.rounds, self._rows.index(place), value, noise)
-        self._tallies.add(place, value)
-        self._choices.append(place)
+        if number is None:
+            self._choices.append(place)
+        else:
+            self._tickets.close(number)
 
     @whole
     def cancel(self, ticket: Ticket) -> None:
@@ -292,7 +281,7 @@ class Bandit(Live):
             )
 
     @locked
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write everything to a file, atomically: killed at any moment, it leaves the old file whole.
 
         The file (NumPy's npz, never a pickle) holds the true sums of rewards, and is as secret as the rewards
@@ -305,7 +294,7 @@ class Bandit(Live):
         state.save(self, path, overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | PathLike[str]) -> Self:
         """Read what :meth:`save` wrote, and go on from there.
 
         The choices are those of a bandit that was never stopped; but secure noise is new from here on, and
@@ -316,4 +305,4 @@ class Bandit(Live):
         Raises FileNotFoundError when there is no such file, ImportError when the noise is secure and OpenDP
         is not installed, and ValueError when the file is damaged or holds something else.
         """
-        return state.load(cls, path)
+        return state.load(cls, path)  # type: ignore[no-any-return]

@@ -6,9 +6,9 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Array, Floats, Ints, Mapping, Sequence, Words
-from equinoise.bandits.entry import LARGEST, check_bounds
 from equinoise.bandits.live.secure import FEEDS
-from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.policies.registry import LARGEST, check_bounds, policy
+from equinoise.bandits.result import means_of
 
 _MOST_ARMS = 2**20
 _MOST_ROUNDS = 2**40
@@ -17,17 +17,13 @@ _LEAST_EPSILON = 1e-9  # below, nothing is learnt in any number of rounds that a
 
 @dataclass(frozen=True)
 class Setting:
-    """How a live bandit was made, but for its arms and key: checked once, for a new object and a loaded one.
-
-    policy is a name of the registry; low and high are both None where rewards have no bounds; epsilon and
-    noise are those of a private policy; options are those that were given; counters are made for the horizon.
-    """
+    """How a live bandit was made, but for its arms and key; checked for a new object and a loaded one."""
 
     policy: str
     ties: str
-    low: float | None
+    low: float | None  # both are None where rewards have no bounds
     high: float | None
-    epsilon: float | None = None
+    epsilon: float | None = None  # of a private policy, as is noise
     horizon: int | None = None
     noise: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
@@ -104,10 +100,7 @@ _LEAST = {"left": 1, "length": 1}  # other integers are not negative
 
 
 class Player:
-    """The arms in play, called rows here, and what the policy knows of them, in a state of one lane.
-
-    The key uint64[2] is for what the policy draws for itself.
-    """
+    """The arms in play, called rows here, and what the policy knows of them, in a state of one lane."""
 
     def __init__(self, setting: Setting, key: Words, n_rows: int) -> None:
         self._setting, self._key = setting, key
@@ -142,8 +135,7 @@ class Player:
         """What a private policy knows of each row: a noised mean float64[n_rows], NaN before the first."""
         state = self.state
         if "private_n" in state._fields:
-            sums, n = state.private_sum[:, 0], state.private_n[:, 0]
-            return np.where(n > 0, sums / np.maximum(n, 1), np.nan)
+            return means_of(state.private_sum[:, 0], state.private_n[:, 0])
         return np.where(self.pulls > 0, state.mean[:, 0], np.nan)
 
     def choose(self, t: int, tie_word: Any) -> int:

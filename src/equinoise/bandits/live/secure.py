@@ -5,26 +5,17 @@ what OpenDP made of exact sums on a grid: the private sum of a counter, or of a 
 computes, and however it rounds, is then made of private numbers only.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 from equinoise import _checks
+from equinoise._typing import Any
 from equinoise.mechanisms import BinaryCounter, HybridCounter, secure_laplace
-
-if TYPE_CHECKING:
-    from equinoise.bandits.live.player import Setting
 
 _STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are exact in a float64
 
 
-class Feed:
-    """Gives rewards in [0, 1] to the arms (rows) of a policy's state: here as they are, with drawn noise.
+class _Feed:
+    """Gives rewards to the arms (rows) of a policy's state: here as they are, with drawn noise."""
 
-    Right for simulations and for policies without privacy; the secure forms keep something of every row.
-    """
-
-    def __init__(self, n_rows: int, setting: Setting) -> None:
+    def __init__(self, n_rows: int, setting: Any) -> None:
         self._setting, self._epsilon = setting, setting.epsilon or 0.0
         self._kept = [self._make() for _ in range(n_rows)]
 
@@ -56,7 +47,7 @@ class Feed:
             raise ValueError(f"secure must hold a {kept} for each arm in play")
 
 
-class CounterFeed(Feed):
+class _CounterFeed(_Feed):
     """A secure counter for each row, whose private sums are all that the policy hears of rewards."""
 
     def _make(self) -> BinaryCounter | HybridCounter:
@@ -66,17 +57,14 @@ class CounterFeed(Feed):
         return BinaryCounter(self._epsilon, horizon)
 
     def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
-        """Count the reward, and let the policy know the counter's new sum."""
         total = self._kept[row].add(reward)
         kernels.update(state, 0, t, row, 0.0, 0.0)
         state.mean[row, 0] = total / state.pulls[row, 0]
 
     def saved(self) -> list[dict[str, Any]]:
-        """Return the counters' states."""
         return [counter.state() for counter in self._kept]
 
     def restore(self, saved: Any, state: Any) -> None:
-        """Go on from saved counters: no node is noised again."""
         self._check(saved, "counter")
         for row, (fresh, entry) in enumerate(zip(self._kept, saved, strict=True)):
             counter = type(fresh).from_state(entry)
@@ -87,10 +75,10 @@ class CounterFeed(Feed):
             self._kept[row] = counter
 
 
-class BatchFeed(Feed):
+class _BatchFeed(_Feed):
     """An exact sum for each row, in steps of the grid, noised once, when the row's batch is full."""
 
-    def __init__(self, n_rows: int, setting: Setting) -> None:
+    def __init__(self, n_rows: int, setting: Any) -> None:
         super().__init__(n_rows, setting)
         self._noised(0)  # what is missing is missed now, not at the first reward
 
@@ -101,7 +89,6 @@ class BatchFeed(Feed):
         return float(secure_laplace([steps / _STEPS], 1.0, self._epsilon)[0])
 
     def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
-        """Add the reward to the batch, and let the policy know the noised sum of a full one."""
         steps = self._kept[row] + round(reward * _STEPS)
         if state.left[row, 0] > 1:
             kernels.update(state, 0, t, row, 0.0, 0.0)
@@ -113,11 +100,9 @@ class BatchFeed(Feed):
             kernels.update(state, 0, t, row, 0.0, released)
 
     def saved(self) -> list[int]:
-        """Return the sums of the open batches."""
         return list(self._kept)
 
     def restore(self, saved: Any, state: Any) -> None:
-        """Go on from saved sums."""
         self._check(saved, "sum")
         gathered = (state.length - state.left)[:, 0].tolist()
         self._kept = [
@@ -125,4 +110,4 @@ class BatchFeed(Feed):
         ]
 
 
-FEEDS = {"plain": Feed, "counter": CounterFeed, "batch": BatchFeed}  # what a row of the registry says
+FEEDS = {"plain": _Feed, "counter": _CounterFeed, "batch": _BatchFeed}  # what a row of the registry says

@@ -1,14 +1,10 @@
 """What a live bandit keeps: open selections, tallies of every arm, and all of it in a file."""
 
-from __future__ import annotations
-
 import contextlib
-import os
 import secrets
 import signal
 import threading
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -17,9 +13,7 @@ from equinoise._files import loaded
 from equinoise._live import Method, locked
 from equinoise._typing import Any, Array, Floats, Iterator, Mapping
 from equinoise.bandits.live.player import Player, Setting
-
-if TYPE_CHECKING:
-    from equinoise.bandits.live.bandit import Bandit
+from equinoise.bandits.result import means_of
 
 Arrays = dict[str, Array]
 
@@ -65,36 +59,24 @@ class Ticket:
     owner: int = field(default=0, repr=False)
 
 
-class OpenTickets:
-    """The open selections by number: arm (its place among all arms) and the noise that waits for the reward.
+class OpenTickets(dict[int, tuple[int, float]]):
+    """The open selections by number: arm (its place among all arms) and its round's standard Laplace draw.
 
     Numbers only grow, so the first open one of an arm is the oldest. `owner` is drawn once for a bandit.
     """
 
     def __init__(self, owner: int | None = None) -> None:
         self.owner = 1 + secrets.randbits(62) if owner is None else owner
-        self._open: dict[int, tuple[int, float]] = {}
         self._numbers: dict[int, dict[int, None]] = {}
-
-    def __contains__(self, number: object) -> bool:
-        return number in self._open
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Go through (number, arm), oldest first."""
-        return ((number, arm) for number, (arm, _) in self._open.items())
 
     def open(self, number: int, arm: int, noise: float) -> None:
         """Keep a new selection."""
-        self._open[number] = arm, noise
+        self[number] = arm, noise
         self._numbers.setdefault(arm, {})[number] = None
 
     def oldest(self, arm: int) -> int | None:
         """Return the number of the arm's oldest open selection, None where there is none."""
         return next(iter(self._numbers.get(arm, ())), None)
-
-    def __getitem__(self, number: int) -> tuple[int, float]:
-        """Return the arm of an open selection, and the standard Laplace draw of its round."""
-        return self._open[number]
 
     def count(self, arm: int) -> int:
         """Return how many selections of an arm are open."""
@@ -102,39 +84,33 @@ class OpenTickets:
 
     def close(self, number: int) -> None:
         """Forget a selection: its reward has come, or never will."""
-        arm, _ = self._open.pop(number)
+        arm, _ = self.pop(number)
         del self._numbers[arm][number]
 
     def arrays(self) -> Arrays:
         """Return ticket_number, ticket_arm int64[m] and ticket_noise float64[m], oldest first."""
-        arms, noise = zip(*self._open.values(), strict=True) if self._open else ((), ())
+        arms, noise = zip(*self.values(), strict=True) if self else ((), ())
         return {
-            "ticket_number": np.array(list(self._open), dtype=np.int64),
+            "ticket_number": np.array(list(self), dtype=np.int64),
             "ticket_arm": np.array(arms, dtype=np.int64),
             "ticket_noise": np.array(noise, dtype=np.float64),
         }
 
 
 class Tallies:
-    """What the analyst sees: sums over the rewards of K arms, also of those dropped, in the policy's units.
-
-    pulls int64[K]; reward_sum float64[K]; square_sum float64[K], the sum of squared distances from the mean;
-    dropped int64[K], 1 for an arm that is out of play; last_release float64[K], what a private policy knew of
-    a dropped arm, NaN else.
-    """
+    """What the analyst sees: sums over the rewards of K arms, dropped ones too, in the policy's units."""
 
     def __init__(self, n_arms: int) -> None:
         self.pulls = np.zeros(n_arms, dtype=np.int64)
         self.reward_sum = np.zeros(n_arms)
-        self.square_sum = np.zeros(n_arms)
-        self.last_release = np.full(n_arms, np.nan)
-        self.dropped = np.zeros(n_arms, dtype=np.int64)
+        self.square_sum = np.zeros(n_arms)  # of distances from the mean
+        self.last_release = np.full(n_arms, np.nan)  # what a private policy knew of a dropped arm
+        self.dropped = np.zeros(n_arms, dtype=np.int64)  # 1 for an arm that is out of play
 
     @property
     def mean(self) -> Floats:
         """Means float64[K], NaN for an arm without a reward."""
-        some = np.maximum(self.pulls, 1)
-        return np.where(self.pulls > 0, self.reward_sum / some, np.nan)
+        return means_of(self.reward_sum, self.pulls)
 
     @property
     def stderr(self) -> Floats:
@@ -172,21 +148,15 @@ class Tallies:
 
 
 _KIND = "equinoise bandit, version 1"
-Live = TypeVar("Live", bound="Bandit")
 
 
-def save(bandit: Bandit, path: str | os.PathLike[str], overwrite: object) -> None:
+def save(bandit: Any, path: Any, overwrite: object) -> None:
     """Write a bandit to a file that only its owner may read, if it could be read back."""
     state, secure = bandit._player.saved()
     arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **state}
     arrays |= {"choices": bandit.choices, "key": bandit._key}
-    meta = {
-        "class": type(bandit).__name__,
-        "setting": asdict(bandit._setting),
-        "names": bandit._names,
-        "secure": secure,
-        "owner": bandit._tickets.owner,
-    }
+    meta: dict[str, Any] = {"class": type(bandit).__name__, "setting": asdict(bandit._setting)}
+    meta |= {"names": bandit._names, "secure": secure, "owner": bandit._tickets.owner}
     try:
         _restored(type(bandit), arrays, meta)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -196,7 +166,7 @@ def save(bandit: Bandit, path: str | os.PathLike[str], overwrite: object) -> Non
     bandit._save(path, overwrite, _KIND, meta, arrays=arrays, mode=0o600)
 
 
-def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
+def load(cls: Any, path: Any) -> Any:
     """Read a bandit of a class from a file; errors as :meth:`Bandit.load` has them."""
     with loaded(path, _KIND, cls.__name__) as (arrays, meta):
         if meta["class"] != cls.__name__:
@@ -204,7 +174,7 @@ def load(cls: type[Live], path: str | os.PathLike[str]) -> Live:
         return _restored(cls, arrays, meta)._came_from(meta)
 
 
-def _restored(cls: type[Live], arrays: Arrays, meta: dict[str, Any]) -> Live:
+def _restored(cls: Any, arrays: Arrays, meta: dict[str, Any]) -> Any:
     """Return the bandit of these arrays, or raise when there can be none."""
     bandit = cls.__new__(cls)
     setting = Setting(**meta["setting"])

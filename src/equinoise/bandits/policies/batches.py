@@ -34,7 +34,7 @@ from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._random import integer, next_word, uniform
 from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
-from equinoise.bandits.rewards import BERNOULLI, Run, Tape, own_words, play_rounds, reward_of
+from equinoise.bandits.rewards import BERNOULLI, Run, Tape, own_words, play_rounds, reward_of, zeros
 
 ALL, LAST, SAMPLED = 0, 1, 2  # the rules of dp-klucb, adap-ucb and lazy-dp-ts
 ALPHA = 3.1  # of adap-ucb: the analysis asks for more than 3
@@ -43,31 +43,22 @@ _LN5_PLUS_1 = 2.6094379124341003
 
 
 class Batches(NamedTuple):
-    """K arms, W lanes.
+    """K arms, W lanes."""
 
-    pulls int64[K, W], reward_sum float64[K, W]: all rewards, as the analyst sees them; no choice reads them.
-    batch_sum float64[K, W], left int64[K, W]: the batch that an arm is gathering, and the pulls that it still
-    needs. length int64[K, W]: pulls of that batch when it is full. private_sum float64[K, W], private_n
-    int64[K, W]: noised sum that choices are made on, and the number of rewards in it. current int64[W]: the
-    arm whose batch must be finished first, or -1; empty where arms are drawn. score float64[K, W]: scratch.
-    key uint64[2], replicate uint64[W]: where posterior draws come from. clip: whether private_sum is put back
-    into [0, private_n].
-    """
-
-    pulls: Ints
-    reward_sum: Floats
-    batch_sum: Floats
-    left: Ints
-    length: Ints
-    private_sum: Floats
-    private_n: Ints
-    current: Ints
-    score: Floats
-    key: Words
-    replicate: Words
+    pulls: Ints  # [K, W] all rewards, as the analyst sees them, and their sums; no choice reads these
+    reward_sum: Floats  # [K, W]
+    batch_sum: Floats  # [K, W] of the batch that an arm is gathering
+    left: Ints  # [K, W] pulls that this batch still needs
+    length: Ints  # [K, W] and has when it is full
+    private_sum: Floats  # [K, W] noised sum that choices are made on
+    private_n: Ints  # [K, W] the number of rewards in it
+    current: Ints  # [W] the arm whose batch must be finished first, or -1; empty where arms are drawn
+    score: Floats  # [K, W] scratch
+    key: Words  # [2] where posterior draws come from
+    replicate: Words  # [W] likewise
     epsilon: float
     rule: int
-    clip: bool
+    clip: bool  # whether private_sum is put back into [0, private_n]
 
 
 def make_state(
@@ -83,11 +74,10 @@ def make_state(
 ) -> Batches:
     """Return the state of the replicates first..first+lanes-1; every arm's first batch is one pull."""
     shape = n_arms, lanes
-    fresh: dict[str, Any] = {name: np.ones(shape, dtype=np.int64) for name in ("left", "length")}
-    fresh |= {name: np.zeros(shape, dtype=np.int64) for name in ("pulls", "private_n")}
-    fresh |= {name: np.zeros(shape) for name in ("reward_sum", "batch_sum", "private_sum", "score")}
     return Batches(
-        **fresh,
+        **zeros(shape, "pulls private_n", "reward_sum batch_sum private_sum score"),
+        left=np.ones(shape, dtype=np.int64),
+        length=np.ones(shape, dtype=np.int64),
         current=np.full(0 if rule == SAMPLED else lanes, -1, dtype=np.int64),
         key=np.array((0, 0) if key is None else key, dtype=np.uint64),
         replicate=np.arange(first, first + lanes, dtype=np.uint64),
@@ -108,10 +98,7 @@ def never_pulled(pulls: Ints, lane: int) -> int:
 
 @njit
 def best(score: Floats, lane: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm of the largest score float64[K, W] of a lane.
-
-    Of several the first, or with `random_ties` one that the word draws uniformly.
-    """
+    """Return the arm of a lane's largest score float64[K, W], the first or one that the word draws."""
     arm, tied = 0, 1
     for a in range(1, score.shape[0]):
         if score[a, lane] > score[arm, lane]:

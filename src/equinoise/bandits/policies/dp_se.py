@@ -16,32 +16,25 @@ import numpy as np
 
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
-from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds
+from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds, zeros
 
 _LONGEST = 2.0**62  # a tiny epsilon asks for an epoch that no integer counts; none so long is ever over
 
 
 class Elimination(NamedTuple):
-    """K arms, W lanes.
+    """K arms, W lanes."""
 
-    pulls int64[K, W], reward_sum float64[K, W]: all rewards, as the analyst sees them; no choice reads them.
-    alive int64[K, W]: 1 for a survivor. fresh int64[K, W], fresh_sum float64[K, W]: pulls and rewards of this
-    epoch. mean float64[K, W]: noised, of the survivors that have R pulls. survivors, waiting int64[W]: how
-    many there are, and how many of them have fewer. turn int64[W]: the arm to pull. epoch, length int64[W]:
-    e and R. horizon, epsilon float.
-    """
-
-    pulls: Ints
-    reward_sum: Floats
-    alive: Ints
-    fresh: Ints
-    fresh_sum: Floats
-    mean: Floats
-    survivors: Ints
-    waiting: Ints
-    turn: Ints
-    epoch: Ints
-    length: Ints
+    pulls: Ints  # [K, W] all rewards, as the analyst sees them, and their sums; no choice reads these
+    reward_sum: Floats  # [K, W]
+    alive: Ints  # [K, W] 1 for a survivor
+    fresh: Ints  # [K, W] pulls of this epoch
+    fresh_sum: Floats  # [K, W] and their rewards
+    mean: Floats  # [K, W] noised, of the survivors that have R pulls
+    survivors: Ints  # [W] how many there are
+    waiting: Ints  # [W] how many of them have fewer than R pulls
+    turn: Ints  # [W] the arm to pull
+    epoch: Ints  # [W] e
+    length: Ints  # [W] R
     horizon: float
     epsilon: float
 
@@ -50,14 +43,10 @@ def make_state(n_arms: int, lanes: int, horizon: int, epsilon: float) -> Elimina
     """Return the state of `lanes` replicates before the first round."""
     shape = n_arms, lanes
     state = Elimination(
-        pulls=np.zeros(shape, dtype=np.int64),
-        reward_sum=np.zeros(shape),
         alive=np.ones(shape, dtype=np.int64),
-        fresh=np.zeros(shape, dtype=np.int64),
-        fresh_sum=np.zeros(shape),
-        mean=np.zeros(shape),
+        **zeros(shape, "pulls fresh", "reward_sum fresh_sum mean"),
         survivors=np.full(lanes, n_arms, dtype=np.int64),
-        **{name: np.zeros(lanes, dtype=np.int64) for name in ("waiting", "turn", "epoch", "length")},
+        **zeros((lanes,), "waiting turn epoch length"),
         horizon=float(horizon),
         epsilon=float(epsilon),
     )

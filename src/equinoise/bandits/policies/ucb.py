@@ -25,8 +25,7 @@ from equinoise._jit import njit
 from equinoise._random import integer
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.policies import widths as at
-from equinoise.bandits.policies.widths import BINARY, COUNTER, NO_WIDTH, UCB, UNIFORM, Privacy
-from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of
+from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of, zeros
 from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
 
 _AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and written less often
@@ -34,81 +33,55 @@ _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negat
 
 
 class IndexState(NamedTuple):
-    """State of W lanes with K arms.
+    """State of W lanes with K arms; without privacy it has no rows in kind, totals and widths."""
 
-    pulls int64[K, W] and reward_sum float64[K, W], the true sums; mean float64[K, W] is (S + N)/n, infinite
-    for an arm never pulled (for uniform play minus the pulls); root float64[K, W] is 1/sqrt(2 n), or 0; kind
-    int64[K, W] is the column of the width; totals float64[W K slots] the kept totals of every counter's
-    noise; confidence float64[H] is c_t, widths float64[H', M] is 2 w for each kind of noise, from round 1,
-    and rule and privacy say what they are. Scratch: arm and pulled int64[W], score and total float64[W],
-    twice float64[AT_ONCE, W]. Policies without privacy have no rows in kind, totals and widths.
-    """
+    pulls: Ints  # [K, W]
+    reward_sum: Floats  # [K, W], the true sums
+    mean: Floats  # [K, W], (S + N)/n, infinite for an arm never pulled; for uniform play minus the pulls
+    root: Floats  # [K, W], 1/sqrt(2 n), or 0
+    kind: Ints  # [K, W], the column of the width
+    totals: Floats  # [W K slots], the kept totals of every counter's noise
+    confidence: Floats  # [H], c_t from round 1
+    widths: Floats  # [H', M], 2 w for each kind of noise, likewise
+    rule: int  # what c_t is
+    privacy: at.Privacy  # what w and N are
+    arm: Ints  # [W], scratch, as are those below
+    pulled: Ints  # [W]
+    score: Floats  # [W]
+    total: Floats  # [W]
+    twice: Floats  # [AT_ONCE, W]
 
-    pulls: Ints
-    reward_sum: Floats
-    mean: Floats
-    root: Floats
-    kind: Ints
-    totals: Floats
-    confidence: Floats
-    widths: Floats
-    rule: int
-    privacy: Privacy
-    arm: Ints
-    pulled: Ints
-    score: Floats
-    total: Floats
-    twice: Floats
+
+Tables = tuple[Floats, Floats]  # of what all lanes share
 
 
 def make_tables(
-    n_arms: int,
-    horizon: int | None,
-    epsilon: float,
-    n_rounds: int,
-    *,
-    rule: int | None = None,
-    **options: Any,
-) -> tuple[Floats, Floats]:
-    """Return what all lanes share: c_t float64[H] and the widths float64[H', M] of the first rounds.
-
-    The policies without privacy have a rule, which says what c_t is.
-    """
+    n_arms: int, horizon: int | None, epsilon: float, n_rounds: int, rule: int | None = None, **options: Any
+) -> Tables:
+    """Return c_t float64[H] and widths float64[H', M] of the first rounds; a rule means no privacy."""
     if rule is not None:
         return at.confidence_table(rule, n_rounds), np.empty((0, 1))
     privacy = at.make_privacy(n_arms, horizon, epsilon, **options)
-    return at.confidence_table(UCB, n_rounds), at.width_table(privacy, n_rounds)
+    return at.confidence_table(at.UCB, n_rounds), at.width_table(privacy, n_rounds)
 
 
 def make_state(
-    n_arms: int,
-    lanes: int,
-    horizon: int | None,
-    epsilon: float,
-    *,
-    tables: tuple[Floats, Floats],
-    rule: int | None = None,
-    **options: Any,
+    n_arms: int, lanes: int, horizon: Any, epsilon: float, tables: Tables, rule: Any = None, **options: Any
 ) -> IndexState:
     """Return the state before the first round: no counter has an item."""
     shape = (n_arms, lanes)
     privacy = at.OPEN if rule is not None else at.make_privacy(n_arms, horizon, epsilon, **options)
     return IndexState(
-        pulls=np.zeros(shape, np.int64),
-        reward_sum=np.zeros(shape),
-        mean=np.full(shape, 0.0 if rule == UNIFORM else np.inf),
-        root=np.zeros(shape),
+        mean=np.full(shape, 0.0 if rule == at.UNIFORM else np.inf),
         kind=np.zeros((n_arms if rule is None else 0, lanes), np.int64),
         totals=np.zeros(n_arms * lanes * privacy.slots),
         confidence=tables[0],
         widths=tables[1],
-        rule=UCB if rule is None else rule,
+        rule=at.UCB if rule is None else rule,
         privacy=privacy,
-        arm=np.zeros(lanes, np.int64),
-        pulled=np.zeros(lanes, np.int64),
-        score=np.zeros(lanes),
-        total=np.zeros(lanes),
         twice=np.zeros((_AT_ONCE, lanes)),
+        **zeros(shape, "pulls", "reward_sum root"),
+        **zeros((lanes,), "arm pulled", "score total"),
     )
 
 
@@ -119,47 +92,48 @@ def _confidence(state: IndexState, t: int) -> float:
 
 
 @njit(forceinline=True)
-def _plain_index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm without privacy after t rounds, infinity for one never pulled."""
-    return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
-
-
-@njit(forceinline=True)
 def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm with a width, likewise."""
-    if t < state.widths.shape[0]:
+    """Return the index of an arm after t rounds, infinity for one never pulled."""
+    if state.privacy.width == at.NO_WIDTH:
+        twice = 0.0
+    elif t < state.widths.shape[0]:
         twice = state.widths[t, state.kind[k, lane]]
     else:
         twice = 2.0 * at.width_at(state.privacy, state.pulls[k, lane], t + 1)
     return _widened(state.mean[k, lane], state.root[k, lane], c, twice)
 
 
-@njit(inline="always")
-def _largest(index: Any, state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm of the largest index(state, lane, t, arm, c); arms never pulled are never drawn."""
+@njit(forceinline=True)
+def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm with the largest index after t rounds.
+
+    Arms never pulled are never drawn, and uniform play takes no notice of `random_ties`.
+    """
     c = _confidence(state, t)
     best, arm, tied = -np.inf, 0, 0
     for k in range(state.pulls.shape[0]):
-        value = index(state, lane, t, k, c)
+        value = _index(state, lane, t, k, c)
         if value > best:
             best, arm, tied = value, k, 1
         elif value == best:
             tied += 1
-    if tied > 1 and random_ties and best < np.inf:
+    if tied > 1 and random_ties and state.rule != at.UNIFORM and best < np.inf:
         skip = integer(tie_word, tied)
         while skip > 0:
             arm += 1
-            if index(state, lane, t, arm, c) == best:
+            if _index(state, lane, t, arm, c) == best:
                 skip -= 1
     return arm
 
 
 @njit(forceinline=True)
-def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
-    if state.privacy.width == NO_WIDTH:
-        return _largest(_plain_index, state, lane, t, tie_word, random_ties and state.rule != UNIFORM)
-    return _largest(_index, state, lane, t, tie_word, random_ties)
+def _noise(state: IndexState, lane: int, arm: int, n: int, draw: float) -> float:
+    """Return the noise of the n-th sum of an arm's counter; the draw, scaled, is that of its new node."""
+    privacy = state.privacy
+    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
+    if privacy.counter == at.BINARY:
+        return prefix_total(state.totals, base, n, privacy.scale * draw)
+    return hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * draw)
 
 
 @njit
@@ -170,16 +144,13 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
     total = state.reward_sum[arm, lane] + reward
     state.pulls[arm, lane] = n
     state.reward_sum[arm, lane] = total
-    if state.rule == UNIFORM:
+    if state.rule == at.UNIFORM:
         state.mean[arm, lane] = -n
         return
-    if privacy.width == COUNTER:
+    if privacy.width == at.COUNTER:
         state.kind[arm, lane] = at.kind_of(privacy, n)
-    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
-    if privacy.noisy and privacy.counter == BINARY:
-        total += prefix_total(state.totals, base, n, privacy.scale * noise)
-    elif privacy.noisy:
-        total += hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * noise)
+    if privacy.noisy:
+        total += _noise(state, lane, arm, n, noise)
     state.mean[arm, lane] = total / n
     state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
 
@@ -187,7 +158,7 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
 @njit
 def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
-    plain = state.privacy.width == NO_WIDTH
+    plain = state.privacy.width == at.NO_WIDTH
     for i in range(end - first):
         t = first + i
         if random_ties or not (plain or t < state.widths.shape[0]):
@@ -295,13 +266,13 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
         pulls[a, lane] = pulled[lane]
         state.reward_sum[a, lane] += reward_of(tape, i, arm[lane], lane)
         total[lane] = state.reward_sum[a, lane]
-    if state.rule == UNIFORM:
+    if state.rule == at.UNIFORM:
         for lane in range(arm.size):
             state.mean[_at(arm[lane]), lane] = -pulled[lane]
         return
     if state.privacy.noisy:
         _noise_all(state, tape, i)
-    if state.privacy.width == COUNTER:
+    if state.privacy.width == at.COUNTER:
         for lane in range(arm.size):
             state.kind[_at(arm[lane]), lane] = at.kind_of(state.privacy, pulled[lane])
     for lane in range(arm.size):  # divisions and roots of all lanes together
@@ -316,16 +287,6 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
 
 @njit
 def _noise_all(state: IndexState, tape: Tape, i: int) -> None:
-    """Add the noise of the n-th sum to every lane's total float64[W]."""
-    total, totals, privacy = state.total, state.totals, state.privacy
-    if privacy.counter == BINARY:
-        for lane in range(total.size):
-            base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-            noise = privacy.scale * tape.noise[i, lane]
-            total[lane] += prefix_total(totals, base, state.pulled[lane], noise)
-        return
-    for lane in range(total.size):
-        base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-        n = state.pulled[lane]
-        noise = privacy.scale * hybrid_scale(n) * tape.noise[i, lane]
-        total[lane] += hybrid_total(totals, base, n, noise)
+    """Add the noise of the n-th sum to every lane's total; within its caller it would slow what has none."""
+    for lane in range(state.total.size):
+        state.total[lane] += _noise(state, lane, state.arm[lane], state.pulled[lane], tape.noise[i, lane])

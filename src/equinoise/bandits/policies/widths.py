@@ -45,32 +45,22 @@ def confidence_table(rule: int, n_rounds: int) -> Floats:
 
 
 class Privacy(NamedTuple):
-    """The numbers of a private index.
+    """The numbers of a private index."""
 
-    width, counter and noisy say what w is, whose noise N is, and whether it is added; scale is that of a
-    node of the binary counter, L/epsilon, or 1/epsilon for the hybrid one; slots is how many totals a counter
-    keeps; published is K ln^2(T)/epsilon, and inside K T ln T.
-    """
-
-    width: int
-    counter: int
-    noisy: int
-    scale: float
-    slots: int
-    published: float
-    inside: float
+    width: int  # what w is
+    counter: int  # whose noise N is
+    noisy: int  # whether it is added
+    scale: float  # of a node of the binary counter, L/epsilon, or 1/epsilon for the hybrid one
+    slots: int  # totals that a counter keeps
+    published: float  # K ln^2(T)/epsilon
+    inside: float  # K T ln T
 
 
 OPEN = Privacy(NO_WIDTH, BINARY, 0, 0.0, 0, 0.0, 0.0)  # of a policy without privacy
 
 
 def make_privacy(
-    n_arms: int,
-    horizon: int | None,
-    epsilon: float,
-    width: str = "counter",
-    counter: str = "binary",
-    noisy: bool = True,
+    n_arms: int, horizon: int | None, epsilon: float, width: str, counter: str, noisy: bool = True
 ) -> Privacy:
     """Return the numbers of a private index; only a hybrid counter with its own width needs no horizon."""
     levels = _MOST_LEVELS if horizon is None else horizon.bit_length()

@@ -1,31 +1,22 @@
 """Replay of a policy on the log of a randomised experiment, by rejection sampling."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equinoise import _checks, _results
-from equinoise._typing import DataFrame, Floats, Hashable, Ints, Mapping, Words
-from equinoise.bandits.entry import MAX_HORIZON, check_bounds
-from equinoise.bandits.policies.registry import POLICIES
-from equinoise.bandits.result import History
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from equinoise.inference import Report
+from equinoise import _checks, _results, inference
+from equinoise._typing import Any, DataFrame, Floats, Hashable, Ints, Mapping, Words
+from equinoise.bandits.policies.registry import MAX_HORIZON, check_bounds, choose
+from equinoise.bandits.result import History, arm_means
 
 _UNLIKELY = 1e-6  # of arms drawn with equal probabilities: below, they were not
 _TIMES = 20  # of a report at which intervals are computed
 _SUM = 1e-6  # how far probabilities may be from a sum of one
 
 
-def _column(frame: DataFrame, argument: str, name: object) -> pd.Series[Any]:
+def _column(frame: DataFrame, argument: str, name: object) -> Any:
     """Return a column, refused where it is missing or has missing values."""
     import pandas as pd
 
@@ -92,12 +83,8 @@ def _checked_shares(propensity: Mapping[Any, float], labels: tuple[Hashable, ...
         raise ValueError(
             f"propensity must have the arms {list(labels)} of the log, got {_checks.shown(list(propensity))}"
         )
-    shares = np.array(
-        [
-            _checks.number(f"propensity[{label!r}]", propensity[label], 0.0, 1.0, open_low=True)
-            for label in labels
-        ]
-    )
+    bounds: dict[str, Any] = {"low": 0.0, "high": 1.0, "open_low": True}
+    shares = np.array([_checks.number(f"propensity[{k!r}]", propensity[k], **bounds) for k in labels])
     if abs(shares.sum() - 1.0) > _SUM:
         raise ValueError(f"propensity must sum to 1 over the arms, got {shares.sum():g}")
     return shares
@@ -168,28 +155,16 @@ class Replay(History):
         import pandas as pd
 
         label = pd.Series(self.labels, dtype=object)[self.arms].infer_objects()
-        return pd.DataFrame(
-            {
-                "round": np.arange(self.n_used),
-                "row": self.rows,
-                "arm": label.to_numpy(),
-                "reward": self.rewards,
-            }
-        )
+        frame = super().to_frame().assign(arm=label.to_numpy())
+        frame.insert(1, "row", self.rows)
+        return frame
 
     def summary(self) -> DataFrame:
         """Return one row per arm: arm (its label), pulls, mean, logged, logged_mean."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "arm": list(self.labels),
-                "pulls": self.pulls,
-                "mean": self.means,
-                "logged": self.logged,
-                "logged_mean": self.logged_means,
-            }
-        )
+        columns = {"arm": list(self.labels), "pulls": self.pulls, "mean": self.means}
+        return pd.DataFrame({**columns, "logged": self.logged, "logged_mean": self.logged_means})
 
 
 def replay(
@@ -205,8 +180,6 @@ def replay(
     seed: int | None = 0,
     replicate: int = 0,
     shuffle: bool = False,
-    width: str = "counter",
-    counter: str = "binary",
     ties: str | None = None,
     **options: Any,
 ) -> Replay:
@@ -231,7 +204,7 @@ def replay(
         are taken as equally likely, and a log that can hardly be such is refused.
     bounds : (float, float)
         Smallest and largest reward; the policy sees them as 0 and 1. Rewards outside are refused.
-    epsilon, width, counter, ties, **options
+    epsilon, ties, **options
         As in :func:`equinoise.bandits.simulate`.
     horizon : int, optional
         Rounds after which to stop; by default the rows of the log, the most that there can be. Policies that
@@ -264,30 +237,27 @@ def replay(
     0   a      4  0.75       4         0.75
     1   b      1  0.00       4         0.25
     """
-    spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
+    chosen = choose(policy, epsilon, ties, options)
     labels, arms = arm_column(frame, arm)
     low, high = check_bounds(bounds)
     rewards = number_column(frame, "reward", reward, low, high)
     keep = kept_share(frame, propensity, labels, arms)
-    budget = spec.checked_epsilon(epsilon)
     rounds = len(arms) if horizon is None else _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     shuffled = _checks.flag("shuffle", shuffle)
-    chosen = spec.checked_options({"width": width, "counter": counter, **options})
-    order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     from equinoise._random import stream_key
-    from equinoise.bandits.rewards import Stepper, arm_means
+    from equinoise.bandits.rewards import Stepper
 
     key = stream_key(seed)
     walk = np.argsort(_uniforms(key, _ORDER, first, len(arms))) if shuffled else np.arange(len(arms))
     walk = walk[_uniforms(key, _THIN, first, len(arms))[walk] < keep[walk]]
     scaled = np.minimum((rewards - low) / (high - low), 1.0)
-    player = Stepper(spec, len(labels), rounds, budget, chosen, order == "random", key, first)
+    player = Stepper(chosen, len(labels), rounds, key, first)
     rows = _walk(player, walk, arms, scaled, len(labels), rounds)
     used = arm_means(arms[rows], rewards[rows], len(labels))
     logged = arm_means(arms, rewards, len(labels))
-    kept = budget if spec.needs_epsilon else None
-    return Replay(arms[rows], rewards[rows], *used, spec.name, kept, rows, labels, *logged)
+    name, kept = chosen.spec.name, chosen.given_epsilon
+    return Replay(arms[rows], rewards[rows], *used, name, kept, rows, labels, *logged)
 
 
 def _walk(player: Any, walk: Ints, arms: Ints, rewards: Floats, n_arms: int, horizon: int) -> Ints:
@@ -326,7 +296,7 @@ def report(
     bounds: tuple[float, float] = (0.0, 1.0),
     control: Hashable = None,
     alpha: float = 0.05,
-) -> Report:
+) -> "inference.Report":
     """Answer from a log which arms are better or worse than a control, whatever policy gathered it.
 
     Parameters
@@ -351,8 +321,6 @@ def report(
     >>> print(report(log).verdict)
     B is better than A, by 0.6 (0.5 to 0.693).
     """
-    from equinoise import inference
-
     labels, arms = arm_column(frame, arm)
     low, high = check_bounds(bounds)
     values = (number_column(frame, "reward", reward, low, high) - low) / (high - low)

@@ -10,10 +10,9 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, Floats
-from equinoise.bandits.entry import LARGEST, MAX_HORIZON
-from equinoise.bandits.policies.registry import POLICIES
+from equinoise.bandits.policies.registry import LARGEST, MAX_HORIZON, REWARDS, choose
 from equinoise.bandits.replay.logged import Replay, replay
-from equinoise.bandits.result import History
+from equinoise.bandits.result import History, arm_means
 
 __all__ = ["History", "Replay", "interact", "replay", "tableau"]
 
@@ -62,8 +61,8 @@ def tableau(
            [1., 0.],
            [1., 1.]])
     """
-    kind = _checks.choice("reward", reward, ("bernoulli", "gaussian"))
-    low, high = (0.0, 1.0) if kind == "bernoulli" else (-LARGEST, LARGEST)
+    kind = _checks.choice("reward", reward, REWARDS)
+    low, high = REWARDS[kind]
     given = _checks.array("means", means, np.float64, (None,), low=low, high=high)
     if given.size == 0:
         raise ValueError("means must have at least one arm, got none")
@@ -73,10 +72,9 @@ def tableau(
     spread = _checks.number("sigma", sigma, 0.0, LARGEST)
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     from equinoise._random import stream_key
-    from equinoise.bandits.rewards import BERNOULLI, GAUSSIAN, fill_tape, make_streams, make_tape
+    from equinoise.bandits.rewards import fill_tape, make_streams, make_tape
 
-    number = BERNOULLI if kind == "bernoulli" else GAUSSIAN
-    tape = make_tape(given[:, np.newaxis], rounds, number, noise=False, ties=False)
+    tape = make_tape(given[:, np.newaxis], rounds, list(REWARDS).index(kind), noise=False, ties=False)
     fill_tape(tape, make_streams(stream_key(seed), first, 1), rounds, spread)
     if kind == "bernoulli":
         return (tape.reward < given).astype(np.float64)
@@ -92,8 +90,6 @@ def interact(
     seed: int | None = 0,
     replicate: int = 0,
     form: str = "query",
-    width: str = "counter",
-    counter: str = "binary",
     ties: str | None = None,
     **options: Any,
 ) -> History:
@@ -105,7 +101,7 @@ def interact(
         One of :data:`equinoise.bandits.POLICIES`.
     tableau : float64[T, K]
         Rewards of all arms in all rounds, T at least K; in [0, 1] where the policy is to be private.
-    epsilon, width, counter, ties, **options
+    epsilon, ties, **options
         As in :func:`equinoise.bandits.simulate`.
     seed, replicate : int
         Of the policy's own noise and of drawn ties, which are those of this replicate of a simulation. A seed
@@ -133,27 +129,23 @@ def interact(
     >>> bool((asked.arms == played.arms).all()), int(asked.pulls.sum())
     (True, 100)
     """
-    spec = POLICIES[_checks.choice("policy", policy, POLICIES)]
+    chosen = choose(policy, epsilon, ties, options)
     table = _checks.array("tableau", tableau, np.float64, (None, None), low=-LARGEST, high=LARGEST)
     if table.shape[1] == 0 or len(table) < table.shape[1]:
         raise ValueError(
             f"tableau must have shape (T, K) with T rounds, at least as many as its K arms, got {table.shape}"
         )
-    budget = spec.checked_epsilon(epsilon)
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     kind = _checks.choice("form", form, ("query", "online"))
-    chosen = spec.checked_options({"width": width, "counter": counter, **options})
-    order = spec.ties if ties is None else _checks.choice("ties", ties, ("first", "random"))
     from equinoise._random import stream_key
-    from equinoise.bandits.rewards import Stepper, arm_means
+    from equinoise.bandits.rewards import Stepper
 
     rounds, n_arms = table.shape
-    player = Stepper(spec, n_arms, rounds, budget, chosen, order == "random", stream_key(seed), first)
+    player = Stepper(chosen, n_arms, rounds, stream_key(seed), first)
     ask = _ask if kind == "query" else Stepper.advance
     arms = np.array([ask(player, row) for row in table], dtype=np.int64)
     rewards = table[np.arange(rounds), arms]
-    pulls, means = arm_means(arms, rewards, n_arms)
-    return History(arms, rewards, pulls, means, spec.name, budget if spec.needs_epsilon else None)
+    return History(arms, rewards, *arm_means(arms, rewards, n_arms), chosen.spec.name, chosen.given_epsilon)
 
 
 def _ask(player: Any, row: Floats) -> int:

@@ -10,8 +10,7 @@ import numpy as np
 
 from equinoise import _checks, _results, bandits, inference
 from equinoise._typing import Any, DataFrame, Floats, Iterable, Mapping
-from equinoise.bandits.entry import MAX_HORIZON
-from equinoise.bandits.policies.registry import policy
+from equinoise.bandits.policies.registry import MAX_HORIZON, policy
 from equinoise.experiments.bias.common import Running, Summary, arm_errors, gather, summarise
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
