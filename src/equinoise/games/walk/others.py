@@ -72,13 +72,13 @@ class Distributions:
             self.first = self.first or f"{where()} has a sum of {float(total)}"
         return [p / total for p in result]
 
-    def warn(self) -> None:
+    def warn(self, stacklevel: int = 4) -> None:
         """Warn if probabilities were scaled by more than 1e-9."""
         if self.n_scaled:
             warnings.warn(
                 f"probabilities that do not sum to 1 were scaled at {self.n_scaled} places: {self.first}",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
 
