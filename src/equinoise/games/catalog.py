@@ -165,11 +165,6 @@ def from_words(words: str) -> Any:
     """Make a built-in game from what a person writes: its name, with integers in brackets, or ``name=value``.
 
     Returns a source or (GameTree, Environment), and None when no built-in game has this name.
-
-    Examples
-    --------
-    >>> from_words("kuhn_poker(players=3)").n_players, from_words("chess")
-    (3, None)
     """
     match = _WORDS.fullmatch(words.strip())
     if match is None or match[1] not in BUILT_IN:

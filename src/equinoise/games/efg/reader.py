@@ -167,13 +167,6 @@ def parse_efg(text: str, name: str = "<text>") -> GambitGame:
     -----
     UserWarning
         Probabilities are off by more than 1e-9, or an infoset has other labels at a later node.
-
-    Examples
-    --------
-    >>> parse_efg('EFG 2 R "" { "A" }\np "" 1 1 "" { "l" "r" } 0\nt "" 1 "" { 1 }')
-    Traceback (most recent call last):
-    ValueError: <text>, line 3: the file ends before the tree does: the node on line 2 (infoset 1 of
-    player 1) has 1 of its 2 children
     """
     for argument, value in (("text", text), ("name", name)):
         if not isinstance(value, str):

@@ -26,11 +26,6 @@ def distinct_names(labels: Sequence[str]) -> tuple[str, ...]:
 
     A label that is empty or comes up twice is replaced by the position as a string. Where such a number is
     somebody else's label, all positions go by their numbers.
-
-    Examples
-    --------
-    >>> distinct_names(["fold", "call", ""]), distinct_names(["", "0", "call"])
-    (('fold', 'call', '2'), ('0', '1', '2'))
     """
     seen = Counter(labels)
     names = tuple(label if label and seen[label] == 1 else str(i) for i, label in enumerate(labels))

@@ -90,14 +90,6 @@ def walk(
     """Build the tree of one player of a source, and the environment that chance and the others make.
 
     What goes in, what comes out and what is refused is said in :func:`equinoise.games.load`.
-
-    Examples
-    --------
-    >>> from equinoise.games.efg import parse_efg
-    >>> moves = 'p "" 1 1 "" { "heads" "tails" } 0 t "" 1 "" { 1 } t "" 2 "" { 0 }'
-    >>> tree, environment = walk(parse_efg('EFG 2 R "coin" { "a" } ' + moves))
-    >>> environment.action_loss
-    array([0., 1.])
     """
     check_source(source)
     index = player_number(source.player_labels, player)
