@@ -165,36 +165,30 @@ def from_words(words: str) -> Any:
     """Make a built-in game from what a person writes: its name, with integers in brackets, or ``name=value``.
 
     Returns a source or (GameTree, Environment), and None when no built-in game has this name.
-
-    Examples
-    --------
-    >>> from_words("kuhn_poker(players=3)").n_players, from_words("chess")
-    (3, None)
     """
     match = _WORDS.fullmatch(words.strip())
     if match is None or match[1] not in BUILT_IN:
         return None
     game = BUILT_IN[match[1]]
     try:
-        return game.make(**_parameters(match[2], game.parameters))
+        placed, named = _parameters(match[2] or "")
+        return game.make(*placed, **named)
     except TypeError:
-        form = f"{game.name}({', '.join(game.parameters)})"
-        raise ValueError(f"game must be like {form}, got {_checks.shown(words)}") from None
+        raise ValueError(f"game must be like {game.form}, got {_checks.shown(words)}") from None
     except ValueError as error:
         raise ValueError(f"game {_checks.shown(words)}: {error}") from None
 
 
-def _parameters(text: str | None, names: tuple[str, ...]) -> dict[str, int]:
-    """Read integers in brackets, by place or by name; raise TypeError where that is not what they are."""
-    found: dict[str, int] = {}
-    named = False
-    for i, part in enumerate(text.split(",") if text and text.strip() else ()):
+def _parameters(text: str) -> tuple[list[int], dict[str, int]]:
+    """Read integers in brackets, by place and then by name; raise TypeError where they are none."""
+    placed: list[int] = []
+    named: dict[str, int] = {}
+    for part in text.split(",") if text.strip() else ():
         match = re.fullmatch(r"\s*(?:([a-z]+)\s*=\s*)?(-?[0-9]{1,18})\s*", part)
-        if match is None or (match[1] is None and (named or i >= len(names))):
+        if match is None or match[1] in named or (match[1] is None and named):
             raise TypeError
-        named = match[1] is not None
-        name = match[1] or names[i]
-        if name in found or name not in names:
-            raise TypeError
-        found[name] = int(match[2])
-    return found
+        if match[1] is None:
+            placed.append(int(match[2]))
+        else:
+            named[match[1]] = int(match[2])
+    return placed, named

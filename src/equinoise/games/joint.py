@@ -3,22 +3,22 @@
 import math
 from array import array
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equinoise import _checks
-from equinoise._typing import Any, Floats, Ints, Iterable, NamedTuple, Sequence
+from equinoise._typing import Any, Floats, Ints, Iterable, Iterator, NamedTuple, Sequence
 from equinoise.games import kernels
 from equinoise.games.loading import source_of
 from equinoise.games.policy import Policy, listed, plans_on
 from equinoise.games.tree import GameTree, seal
 from equinoise.games.walk.limits import BUDGETS, Limits
-from equinoise.games.walk.others import CHANCE, TERMINAL, Distributions, infoset_of
+from equinoise.games.walk.others import CHANCE, TERMINAL, Distributions
 from equinoise.games.walk.record import Record, losses
-from equinoise.games.walk.walk import Source, check_mover, check_source, children, name_of
+from equinoise.games.walk.walk import Source, check_source, visit
 
 NODE = np.dtype([("mover", np.int64), ("first", np.int64), ("own", np.int64)])
 
@@ -127,8 +127,10 @@ def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGa
     check_source(source)
     exact = getattr(source, "exact", True)
     records = [Record(player, refine=refine, exact=exact) for player in range(source.n_players)]
+    found, distributions = _Found(), Distributions()
     with budgets.watching():
-        found = _visit(source, records, budgets)
+        visit(source, records, budgets, distributions, found=found)
+        distributions.warn(stacklevel=3)
         trees, environments = zip(*(record.finish() for record in records), strict=True)
     nodes = np.empty(len(found.mover), dtype=NODE)
     nodes["mover"], nodes["first"], nodes["own"] = found.mover, found.first, found.own
@@ -151,7 +153,10 @@ def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGa
 
 
 class _Found:
-    """What a walk meets: by history, by chance node, and by terminal history."""
+    """What a walk meets: by history, by chance node, and by terminal history.
+
+    Histories are numbered as they are opened: the children of one together.
+    """
 
     def __init__(self) -> None:
         self.mover, self.first, self.own = array("q", [0]), array("q", [0]), array("q", [0])
@@ -159,60 +164,23 @@ class _Found:
         self.reach, self.last = array("d"), array("q")
         self.payoff: list[Any] = []
 
-
-def _visit(source: Any, records: Sequence[Record], limits: Limits) -> _Found:
-    """Meet every history once, depth first, as the walk of one player does.
-
-    A history comes with its number, its probability by chance, and the last action of every player; the
-    children of one are numbered together.
-    """
-    found, distributions, root = _Found(), Distributions(), source.root()
-    expand = getattr(source, "expand", None) or partial(children, source)
-    starts = tuple(-1 if source.kind(root) == record.player else record.start() for record in records)
-    stack = [iter([(0, root, records[0].one, starts)])]
-    histories = until = 0
-    while stack:
-        step = next(stack[-1], None)
-        if step is None:
-            stack.pop()
-            continue
-        number, state, weight, above = step
-        if histories == until:
-            largest = max(records, key=lambda record: record.n_bytes)
-            until = limits.check(histories, len(stack), largest, source, expand)
-        histories += 1
-        kind = source.kind(state)
-        if kind not in (CHANCE, TERMINAL):
-            check_mover(kind, source, histories)
-        found.mover[number] = kind
-        if kind == TERMINAL:
-            found.own[number] = len(found.reach)
-            found.reach.append(float(weight))
-            found.last.extend(above)
-            for record, action in zip(records, above, strict=True):
-                found.payoff.append(source.payoff(state, record.player))
-                record.leaf(action, found.payoff[-1], weight)
-            continue
-        n, below = expand(state)
-        weights: Iterable[Any] = repeat(weight)
-        aboves: Iterable[tuple[int, ...]] = repeat(above)
+    def open(self, number: int, kind: int, own: Any, n: int) -> Iterator[int]:
+        """Keep a history: its first action or its probabilities; return the numbers of its children."""
         if kind == CHANCE:
-            chances = distributions(source.chance(state), n, partial(name_of, source, state, histories))
-            found.own[number] = len(found.n_outcomes)
-            found.n_outcomes.append(n)
-            found.outcome.extend(map(float, chances))
-            weights = [weight * p for p in chances]
-        else:
-            key, label = infoset_of(source, state)
-            first = records[kind].infoset(key, label, above[kind], n, weight, source.actions, state)
-            found.own[number] = first
-            aboves = [(*above[:kind], a, *above[kind + 1 :]) for a in range(first, first + n)]
-        found.first[number] = len(found.mover)
-        for column in (found.mover, found.first, found.own):
+            self.outcome.extend(map(float, own))
+            own = len(self.n_outcomes)
+            self.n_outcomes.append(n)
+        self.mover[number], self.first[number], self.own[number] = int(kind), len(self.mover), own
+        for column in (self.mover, self.first, self.own):
             column.extend(repeat(0, n))
-        stack.append(zip(count(found.first[number]), below, weights, aboves))
-    distributions.warn()
-    return found
+        return count(self.first[number])
+
+    def end(self, number: int, weight: Any, above: tuple[int, ...], payoffs: list[Any]) -> None:
+        """Keep a history that is terminal."""
+        self.mover[number], self.own[number] = TERMINAL, len(self.reach)
+        self.reach.append(float(weight))
+        self.last.extend(above)
+        self.payoff += payoffs
 
 
 def exploitability(game: object, policies: Iterable[object]) -> float:

@@ -1,17 +1,16 @@
 """Kuhn's and Leduc poker, move by move, with the labels that OpenSpiel gives them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import NamedTuple
 
 from equinoise import _checks
 from equinoise.games.walk.others import CHANCE, TERMINAL
+from equinoise.games.walk.walk import Source
 
 _FOLD, _CALL, _RAISE = range(3)
 
 
-def kuhn_poker(players: int = 2) -> KuhnPoker:
+def kuhn_poker(players: int = 2) -> Source:
     """Return Kuhn poker for 2 to 10 players, as a :class:`equinoise.games.Source`.
 
     References
@@ -25,10 +24,10 @@ def kuhn_poker(players: int = 2) -> KuhnPoker:
     >>> tree, round(environment.utility(environment.best_response()[0]), 12)
     (GameTree(7 infosets, 13 actions, 18 leaves), 0.5)
     """
-    return KuhnPoker(_checks.integer("players", players, 2, 10))
+    return _Kuhn(_checks.integer("players", players, 2, 10))
 
 
-def leduc_poker() -> LeducPoker:
+def leduc_poker() -> Source:
     """Return Leduc poker for two players, as a :class:`equinoise.games.Source`.
 
     References
@@ -41,10 +40,10 @@ def leduc_poker() -> LeducPoker:
     >>> load(leduc_poker())[0]
     GameTree(469 infosets, 1093 actions, 2274 leaves)
     """
-    return LeducPoker()
+    return _Leduc()
 
 
-class KuhnPoker:
+class _Kuhn:
     """One card each from a deck of one more than there are players, an ante of 1, one bet of 1.
 
     In turn players pass or bet; after the first bet everybody else has one more turn, to bet (call) or to
@@ -58,11 +57,9 @@ class KuhnPoker:
         self.player_labels = tuple(map(str, range(n_players)))
 
     def root(self) -> tuple[tuple[int, ...], str]:
-        """Return the state before the deal."""
         return (), ""
 
     def kind(self, state: tuple[tuple[int, ...], str]) -> int:
-        """Return who moves: chance until all have a card, then the players in turn."""
         cards, moves = state
         if len(cards) < self.n_players:
             return CHANCE
@@ -71,11 +68,9 @@ class KuhnPoker:
         return TERMINAL if over else len(moves) % self.n_players
 
     def actions(self, state: tuple[tuple[int, ...], str]) -> tuple[str, ...]:
-        """Return pass and bet."""
         return "Pass", "Bet"
 
     def child(self, state: tuple[tuple[int, ...], str], i: int) -> tuple[tuple[int, ...], str]:
-        """Return the state after a move, or after the i-th of the cards that are left is dealt."""
         cards, moves = state
         if len(cards) < self.n_players:
             left = [card for card in range(self.n_players + 1) if card not in cards]
@@ -83,18 +78,15 @@ class KuhnPoker:
         return cards, moves + "pb"[i]
 
     def chance(self, state: tuple[tuple[int, ...], str]) -> list[Fraction]:
-        """Return the probabilities of the cards that are left."""
         left = self.n_players + 1 - len(state[0])
         return [Fraction(1, left)] * left
 
     def infoset(self, state: tuple[tuple[int, ...], str]) -> tuple[str, str]:
-        """Return a player's own card and all moves."""
         cards, moves = state
         known = f"{cards[len(moves) % self.n_players]}{moves}"
         return known, known
 
     def payoff(self, state: tuple[tuple[int, ...], str], player: int) -> int:
-        """Return what a player wins, less what it put in."""
         cards, moves = state
         bettors = {turn % self.n_players for turn, move in enumerate(moves) if move == "b"}
         winner = max(bettors or range(self.n_players), key=cards.__getitem__)
@@ -110,7 +102,7 @@ class Hand(NamedTuple):
     second: tuple[int, ...] = ()
 
 
-class LeducPoker:
+class _Leduc:
     """Two players, six cards of three ranks, an ante of 1, two rounds with at most two raises each.
 
     Each player has a private card; a public one is turned up between the rounds. A raise is 2 in the first
@@ -122,11 +114,9 @@ class LeducPoker:
     player_labels = ("0", "1")
 
     def root(self) -> Hand:
-        """Return the state before the deal."""
         return Hand()
 
     def kind(self, state: Hand) -> int:
-        """Return who moves."""
         if len(state.cards) < 2:
             return CHANCE
         if _FOLD in state.first or _FOLD in state.second:
@@ -142,11 +132,9 @@ class LeducPoker:
         return [_FOLD] * (raises > 0) + [_CALL] + [_RAISE] * (raises < 2)
 
     def actions(self, state: Hand) -> list[str]:
-        """Return the names of the moves that are open."""
         return [("Fold", "Call", "Raise")[move] for move in self._moves(state)]
 
     def child(self, state: Hand, i: int) -> Hand:
-        """Return the state after a move, or after the i-th of the cards that are left is dealt."""
         if self.kind(state) == CHANCE:
             left = [card for card in range(6) if card not in state.cards]
             return state._replace(cards=(*state.cards, left[i]))
@@ -156,12 +144,10 @@ class LeducPoker:
         return state._replace(second=(*state.second, move))
 
     def chance(self, state: Hand) -> list[Fraction]:
-        """Return the probabilities of the cards that are left."""
         left = 6 - len(state.cards)
         return [Fraction(1, left)] * left
 
     def infoset(self, state: Hand) -> tuple[str, str]:
-        """Return a player's own card, the public one and all moves, in OpenSpiel's words."""
         second_round = len(state.cards) == 3
         player = len(state.second if second_round else state.first) % 2
         paid = self._paid(state)
@@ -184,7 +170,6 @@ class LeducPoker:
         return paid
 
     def payoff(self, state: Hand, player: int) -> int:
-        """Return what a player wins, less what it put in."""
         paid = self._paid(state)
         last = state.second or state.first
         if last[-1] == _FOLD:

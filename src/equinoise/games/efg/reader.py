@@ -157,33 +157,21 @@ def read_efg(path: str | os.PathLike[str]) -> GambitGame:
         raise ValueError(
             f"{name}, line {here}: not text in UTF-8: byte {data[error.start]:#04x} at position {error.start}"
         ) from None
-    return _parsed(text, name)
+    return parse_efg(text, name)
 
 
 def parse_efg(text: str, name: str = "<text>") -> GambitGame:
-    r"""Read a game from the text of an ``.efg`` file, which errors and warnings call `name`.
-
-    Warns
-    -----
-    UserWarning
-        Probabilities are off by more than 1e-9, or an infoset has other labels at a later node.
-
-    Examples
-    --------
-    >>> parse_efg('EFG 2 R "" { "A" }\np "" 1 1 "" { "l" "r" } 0\nt "" 1 "" { 1 }')
-    Traceback (most recent call last):
-    ValueError: <text>, line 3: the file ends before the tree does: the node on line 2 (infoset 1 of
-    player 1) has 1 of its 2 children
-    """
+    """Read a game from the text of an ``.efg`` file, which errors and warnings call `name`."""
     for argument, value in (("text", text), ("name", name)):
         if not isinstance(value, str):
             raise TypeError(f"{argument} must be a str, got {shown(value)}")
-    return _parsed(text, name)
-
-
-def _parsed(text: str, name: str) -> GambitGame:
     script = Script(name, text.removeprefix("\ufeff"))
-    prologue = _prologue(script)
+    prologue = _PROLOGUE.match(script.text)
+    if prologue is None:
+        begin = re.compile(SPACE).match(script.text)
+        start = begin.end() if begin else 0
+        pos, why = misfit(script.text, start, PROLOGUE)
+        raise script.refusal(why, pos, start)
     players = tuple(plain(label) for label in re.findall(TEXT, prologue["players"]))
     if not players:
         raise script.refusal("a game needs at least one player", prologue.start("players"), prologue.start())
@@ -196,17 +184,6 @@ def _parsed(text: str, name: str) -> GambitGame:
     tree = nodes.infoset_of, nodes.first_child, nodes.children, tuple(declared.sums), nodes.sum_of
     parts: Any = *said, *infosets, tuple(declared.chances), *tree, nodes.lines
     return GambitGame(*parts)
-
-
-def _prologue(script: Script) -> re.Match[str]:
-    """Return the match of the row that begins the file."""
-    match = _PROLOGUE.match(script.text)
-    if match is None:
-        begin = re.compile(SPACE).match(script.text)
-        start = begin.end() if begin else 0
-        pos, why = misfit(script.text, start, PROLOGUE)
-        raise script.refusal(why, pos, start)
-    return match
 
 
 def _labels(declared: Declared) -> tuple[str, ...]:

@@ -26,11 +26,6 @@ def distinct_names(labels: Sequence[str]) -> tuple[str, ...]:
 
     A label that is empty or comes up twice is replaced by the position as a string. Where such a number is
     somebody else's label, all positions go by their numbers.
-
-    Examples
-    --------
-    >>> distinct_names(["fold", "call", ""]), distinct_names(["", "0", "call"])
-    (('fold', 'call', '2'), ('0', '1', '2'))
     """
     seen = Counter(labels)
     names = tuple(label if label and seen[label] == 1 else str(i) for i, label in enumerate(labels))
@@ -72,13 +67,13 @@ class Distributions:
             self.first = self.first or f"{where()} has a sum of {float(total)}"
         return [p / total for p in result]
 
-    def warn(self) -> None:
+    def warn(self, stacklevel: int = 4) -> None:
         """Warn if probabilities were scaled by more than 1e-9."""
         if self.n_scaled:
             warnings.warn(
                 f"probabilities that do not sum to 1 were scaled at {self.n_scaled} places: {self.first}",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
 

@@ -1,9 +1,9 @@
 """From a game of many players to the tree of one: an iterative walk over its histories."""
 
-import numbers
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
+from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
 from equinoise import _checks
@@ -90,14 +90,6 @@ def walk(
     """Build the tree of one player of a source, and the environment that chance and the others make.
 
     What goes in, what comes out and what is refused is said in :func:`equinoise.games.load`.
-
-    Examples
-    --------
-    >>> from equinoise.games.efg import parse_efg
-    >>> moves = 'p "" 1 1 "" { "heads" "tails" } 0 t "" 1 "" { 1 } t "" 2 "" { 0 }'
-    >>> tree, environment = walk(parse_efg('EFG 2 R "coin" { "a" } ' + moves))
-    >>> environment.action_loss
-    array([0., 1.])
     """
     check_source(source)
     index = player_number(source.player_labels, player)
@@ -109,7 +101,7 @@ def walk(
     if source.kind(source.root()) == TERMINAL:
         raise ValueError(f"player must be one who moves, but the game is over before player {index} can")
     with budgets.watching():
-        others_move = _visit(source, index, others, distributions, record, budgets)
+        others_move = visit(source, [record], budgets, distributions, others)
         if others_move and not record.n_moves:
             raise ValueError(f"player must be one who moves, but player {index} never does in this game")
         distributions.warn()
@@ -142,24 +134,25 @@ def player_number(labels: Sequence[str], player: object) -> int:
     return list(labels).index(player)
 
 
-def _visit(
-    source: Source,
-    player: int,
-    others: Mixture | None,
-    distributions: Distributions,
-    record: Record,
+def visit(
+    source: Any,
+    records: Sequence[Record],
     limits: Limits,
+    distributions: Distributions,
+    others: Mixture | None = None,
+    found: Any = None,
 ) -> bool:
-    """Meet every history once, depth first, children in order; tell whether another player moves.
+    """Meet every history once, depth first, children in order; tell whether a player without a record moves.
 
-    A history comes with the learner's last action and its weight: the product of the probabilities of chance
-    and the others on the way.
+    A history comes with its weight, the product of the probabilities of chance and of the players without a
+    record; with the last action of each of those who have one; and with the number that `found` gave it.
     """
-    kind_of, payoff_of = source.kind, source.payoff
-    add_infoset, add_leaf = record.infoset, record.leaf
+    kind_of, payoff_of, players = source.kind, source.payoff, range(source.n_players)
     expand = getattr(source, "expand", None) or partial(children, source)
-    above = -1 if kind_of(source.root()) == player else record.start()
-    stack: list[Iterator[tuple[Any, Probability, int]]] = [iter([(source.root(), record.one, above)])]
+    seats = {record.player: i for i, record in enumerate(records)}
+    root, one = source.root(), records[0].one
+    start = tuple(-1 if kind_of(root) == record.player else record.start() for record in records)
+    stack: list[Iterator[tuple[Any, Probability, tuple[int, ...], int]]] = [iter([(root, one, start, 0)])]
     histories = deepest = until = 0
     others_move = False
     while stack:
@@ -167,34 +160,43 @@ def _visit(
         if step is None:
             stack.pop()
             continue
-        state, weight, above = step
+        state, weight, above, number = step
         if histories == until:
-            until = limits.check(histories, deepest, record, source, expand)
+            largest = max(records, key=attrgetter("n_bytes"))
+            until = limits.check(histories, deepest, largest, source, expand)
         histories += 1
         kind = kind_of(state)
         if kind == TERMINAL:
-            add_leaf(above, payoff_of(state, player), weight)
+            payoffs = [payoff_of(state, player) for player in seats]
+            for record, action, payoff in zip(records, above, payoffs):  # noqa: B905 - one of each
+                record.leaf(action, payoff, weight)
+            if found is not None:
+                found.end(number, weight, above, payoffs)
             continue
         if len(stack) > deepest:
             deepest = len(stack)
-        if kind != CHANCE:
-            check_mover(kind, source, histories)
+        if kind != CHANCE and kind not in players:
+            words = f"history {histories} belongs to no player: {_checks.shown(kind)}"
+            raise ValueError(f"game must say who moves, but {words}")
         n, below = expand(state)
-        actions: Iterable[int] = repeat(above)
-        weights: Iterable[Probability]
-        if kind == player:
-            key, label = infoset_of(source, state)
-            first = add_infoset(key, label, above, n, weight, source.actions, state)
-            weights, actions = repeat(weight), range(first, first + n)
+        aboves: Iterable[tuple[int, ...]] = repeat(above)
+        weights: Iterable[Probability] = repeat(weight)
+        own: Any = 0
+        if kind in seats:
+            i, (key, label) = seats[kind], infoset_of(source, state)
+            own = records[i].infoset(key, label, above[i], n, weight, source.actions, state)
+            before, after = map(repeat, above[:i]), map(repeat, above[i + 1 :])
+            aboves = zip(*before, range(own, own + n), *after)  # noqa: B905 - repeated without end
         elif kind == CHANCE:
-            where = partial(name_of, source, state, histories)
-            weights = [weight * p for p in distributions(source.chance(state), n, where)]
+            own = distributions(source.chance(state), n, partial(name_of, source, state, histories))
+            weights = [weight * p for p in own]
+        elif n == 0:
+            raise ValueError(f"game must give players actions, but history {histories} has none")
         else:
             others_move = True
-            if n == 0:
-                raise ValueError(f"game must give players actions, but history {histories} has none")
             weights = repeat(weight / n) if others is None else [weight * p for p in others(state, kind, n)]
-        stack.append(zip(below, weights, actions))  # noqa: B905 - repeated without end
+        places = repeat(0) if found is None else found.open(number, kind, own, n)
+        stack.append(zip(below, weights, aboves, places))  # noqa: B905 - repeated without end
     return others_move
 
 
@@ -210,10 +212,3 @@ def name_of(source: Source, state: Any, histories: int) -> str:
     """Name a node in a message."""
     name: Callable[[Any], str] | None = getattr(source, "where", None)
     return name(state) if name else f"the chance node that is history {histories} of the game"
-
-
-def check_mover(kind: int, source: Source, histories: int) -> None:
-    """Refuse a node that is nobody's."""
-    if not isinstance(kind, numbers.Integral) or not 0 <= kind < source.n_players:
-        words = f"history {histories} belongs to no player: {_checks.shown(kind)}"
-        raise ValueError(f"game must say who moves, but {words}")
