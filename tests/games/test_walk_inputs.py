@@ -219,7 +219,7 @@ def test_a_faulty_source_is_told_what_is_wrong(fault):
 
 def test_a_class_in_place_of_a_game_is_refused():
     for loader in (load, load_joint):
-        with pytest.raises(TypeError, match=r"game must be one of .* or a Source, got <class"):
+        with pytest.raises(TypeError, match=r"game must be one of .* game object\), got <class"):
             loader(ListedGame)
     with pytest.raises(TypeError, match="source must be"):
         walk(ListedGame)
