@@ -68,14 +68,20 @@ def _show(plan: Plan, streams: Words, scratch: Round, t: int) -> None:
     """Set the contexts of round t, and the arms' means there."""
     dimension = scratch.played.shape[0]
     if plan.context.shape[0] > 0:
-        context = plan.context[t]
-        for k in range(context.shape[0]):
-            for i in range(dimension):
-                for lane in range(scratch.context.shape[1]):
-                    scratch.context[k * dimension + i, lane] = context[k, i]
+        _copy_contexts(plan.context[t], scratch.context)
     else:
         fill_directions(streams[CONTEXTS], scratch.word, scratch.cuts, dimension, scratch.context)
     _products(plan.theta, scratch.context, dimension, scratch.expected)
+
+
+@njit
+def _copy_contexts(context: Floats, out: Floats) -> None:
+    """Give all lanes the round's contexts float64[K, d]."""
+    n_arms, dimension = context.shape
+    for k in range(n_arms):
+        for i in range(dimension):
+            for lane in range(out.shape[1]):
+                out[k * dimension + i, lane] = context[k, i]
 
 
 @njit(fastmath={"contract"})  # fused multiply-adds save a third here; it calls nothing that would inherit

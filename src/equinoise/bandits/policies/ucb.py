@@ -72,16 +72,18 @@ def make_state(
     shape = (n_arms, lanes)
     privacy = at.OPEN if rule is not None else at.make_privacy(n_arms, horizon, epsilon, **options)
     return IndexState(
+        pulls=np.zeros(shape, np.int64),
+        reward_sum=np.zeros(shape),
         mean=np.full(shape, 0.0 if rule == at.UNIFORM else np.inf),
+        root=np.zeros(shape),
         kind=np.zeros((n_arms if rule is None else 0, lanes), np.int64),
         totals=np.zeros(n_arms * lanes * privacy.slots),
         confidence=tables[0],
         widths=tables[1],
         rule=at.UCB if rule is None else rule,
         privacy=privacy,
-        twice=np.zeros((_AT_ONCE, lanes)),
-        **zeros(shape, "pulls", "reward_sum root"),
         **zeros((lanes,), "arm pulled", "score total"),
+        twice=np.zeros((_AT_ONCE, lanes)),
     )
 
 
@@ -92,48 +94,47 @@ def _confidence(state: IndexState, t: int) -> float:
 
 
 @njit(forceinline=True)
+def _plain_index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
+    """Return the index of an arm without privacy after t rounds, infinity for one never pulled."""
+    return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
+
+
+@njit(forceinline=True)
 def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm after t rounds, infinity for one never pulled."""
-    if state.privacy.width == at.NO_WIDTH:
-        twice = 0.0
-    elif t < state.widths.shape[0]:
+    """Return the index of an arm with a width, likewise."""
+    if t < state.widths.shape[0]:
         twice = state.widths[t, state.kind[k, lane]]
     else:
         twice = 2.0 * at.width_at(state.privacy, state.pulls[k, lane], t + 1)
     return _widened(state.mean[k, lane], state.root[k, lane], c, twice)
 
 
-@njit(forceinline=True)
-def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm with the largest index after t rounds.
-
-    Arms never pulled are never drawn, and uniform play takes no notice of `random_ties`.
-    """
+@njit(inline="always")
+def _largest(index: Any, state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm of the largest index(state, lane, t, arm, c); arms never pulled are never drawn."""
     c = _confidence(state, t)
     best, arm, tied = -np.inf, 0, 0
     for k in range(state.pulls.shape[0]):
-        value = _index(state, lane, t, k, c)
+        value = index(state, lane, t, k, c)
         if value > best:
             best, arm, tied = value, k, 1
         elif value == best:
             tied += 1
-    if tied > 1 and random_ties and state.rule != at.UNIFORM and best < np.inf:
+    if tied > 1 and random_ties and best < np.inf:
         skip = integer(tie_word, tied)
         while skip > 0:
             arm += 1
-            if _index(state, lane, t, arm, c) == best:
+            if index(state, lane, t, arm, c) == best:
                 skip -= 1
     return arm
 
 
 @njit(forceinline=True)
-def _noise(state: IndexState, lane: int, arm: int, n: int, draw: float) -> float:
-    """Return the noise of the n-th sum of an arm's counter; the draw, scaled, is that of its new node."""
-    privacy = state.privacy
-    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
-    if privacy.counter == at.BINARY:
-        return prefix_total(state.totals, base, n, privacy.scale * draw)
-    return hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * draw)
+def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
+    if state.privacy.width == at.NO_WIDTH:
+        return _largest(_plain_index, state, lane, t, tie_word, random_ties and state.rule != at.UNIFORM)
+    return _largest(_index, state, lane, t, tie_word, random_ties)
 
 
 @njit
@@ -149,8 +150,11 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
         return
     if privacy.width == at.COUNTER:
         state.kind[arm, lane] = at.kind_of(privacy, n)
-    if privacy.noisy:
-        total += _noise(state, lane, arm, n, noise)
+    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
+    if privacy.noisy and privacy.counter == at.BINARY:
+        total += prefix_total(state.totals, base, n, privacy.scale * noise)
+    elif privacy.noisy:
+        total += hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * noise)
     state.mean[arm, lane] = total / n
     state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
 
@@ -287,6 +291,16 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
 
 @njit
 def _noise_all(state: IndexState, tape: Tape, i: int) -> None:
-    """Add the noise of the n-th sum to every lane's total; within its caller it would slow what has none."""
-    for lane in range(state.total.size):
-        state.total[lane] += _noise(state, lane, state.arm[lane], state.pulled[lane], tape.noise[i, lane])
+    """Add the noise of the n-th sum to every lane's total float64[W]."""
+    total, totals, privacy = state.total, state.totals, state.privacy
+    if privacy.counter == at.BINARY:
+        for lane in range(total.size):
+            base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
+            noise = privacy.scale * tape.noise[i, lane]
+            total[lane] += prefix_total(totals, base, state.pulled[lane], noise)
+        return
+    for lane in range(total.size):
+        base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
+        n = state.pulled[lane]
+        noise = privacy.scale * hybrid_scale(n) * tape.noise[i, lane]
+        total[lane] += hybrid_total(totals, base, n, noise)
