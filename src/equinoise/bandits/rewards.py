@@ -61,10 +61,9 @@ def zeros(shape: tuple[int, ...], integers: str = "", floats: str = "") -> dict[
 def in_lanes(run: Any, start: int, stop: int, lanes: int) -> dict[str, Array]:
     """Return what run(first, end) does of the replicates start..stop-1, so many side by side at a time."""
     parts = [run(first, min(first + lanes, stop)) for first in range(start, stop, lanes)]
-    whole = (
-        {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts[1:] else parts[0]
-    )
-    return {name: np.ascontiguousarray(array) for name, array in whole.items()}
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def full(n: int) -> int:

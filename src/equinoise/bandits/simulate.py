@@ -181,4 +181,4 @@ def _run_lanes(task: _Task, first: int, end: int) -> dict[str, Array]:
         spec.kernels.play(state, run._replace(first=begin, end=stop))
         replicates.tick((stop - begin) * n)
     arrays = {"reward_sum": state.reward_sum, "pulls": state.pulls, "regret": regret}
-    return {name: array.T[:n] for name, array in arrays.items()}
+    return {name: np.ascontiguousarray(array.T[:n]) for name, array in arrays.items()}
