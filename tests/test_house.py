@@ -27,7 +27,7 @@ BUDGETS = {
     "cli": 800,
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
-STILL = {"games": 3_925, "efb": 3_177, "experiments": 3_399, "cli": 811}
+STILL = {"games": 3_831, "efb": 3_177, "experiments": 3_399, "cli": 811}
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file
 MOST_FILES = 12  # of a folder, without those of its sub-folders
