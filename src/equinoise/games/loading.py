@@ -65,6 +65,7 @@ def load(
         kept, those below an unreachable action are equally likely. A payoff u is the loss
         ``(u_max - u)/(u_max - u_min)``, with the payoffs found at the leaves, those of probability zero
         included: so all environments of one game share one scale. Leaves of one action and payoff are one.
+        Where a game gives fractions everything is exact until the last rounding.
 
     Raises
     ------
@@ -81,10 +82,6 @@ def load(
     -----
     UserWarning
         Probabilities had to be scaled by more than 1e-9 to sum to one.
-
-    Notes
-    -----
-    Where a game gives fractions everything is exact until the last rounding.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """A behaviour policy together with the tree it is for, ready to travel."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Iterable, Mappi
 from equinoise.games import kernels
 from equinoise.games.environment import check_policy, is_tree
 from equinoise.games.tree import GameTree, keep, rebuilt
-from equinoise.games.walk.others import Distributions, distinct_names, in_order
+from equinoise.games.walk.others import Distributions, distinct_names, row_of
 
 
 def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:
@@ -216,9 +215,6 @@ def values_on(tree: GameTree, given: object, name: str) -> Floats:
     elif isinstance(given, Mapping) or callable(given):
         values, checked = [], Distributions()
         for label, row in Policy(tree, tree.uniform_policy()).to_dict().items():
-            where = f"{name}[{label!r}]"
-            if len(row) > 1 and not callable(given) and label not in given:
-                raise ValueError(f"{name} must cover infoset {label!r}, which is missing")
-            told = [1.0] if len(row) == 1 else given(label) if callable(given) else given[label]
-            values += map(float, checked(in_order(where, told, tuple(row)), len(row), partial(str, where)))
+            told = [1.0] if len(row) == 1 else row_of(name, given, label, tuple(row), checked)
+            values += map(float, told)
     return check_policy(tree, values, name)

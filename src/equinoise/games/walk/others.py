@@ -3,7 +3,7 @@
 import numbers
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -121,12 +121,9 @@ def _from_labels(source: Any, given: Any, distributions: Distributions) -> Mixtu
             return found
         if owner.setdefault(label, (player, key)) != (player, key):
             raise ValueError(f"opponents cannot be given by label: two infosets are called {label!r}")
-        if not callable(given) and label not in given:
-            raise ValueError(f"opponents must cover infoset {label!r} of player {player}, which is missing")
-        where = f"opponents[{label!r}]"
-        row = in_order(where, given(label) if callable(given) else given[label], source.actions(state))
-        known[player, key] = distributions(row, n, lambda: where)
-        return known[player, key]
+        whose, actions = f" of player {player}", source.actions(state)
+        row = known[player, key] = row_of("opponents", given, label, actions, distributions, whose)
+        return row
 
     return probabilities
 
@@ -145,19 +142,21 @@ def infoset_of(source: Any, state: Any) -> tuple[Hashable, str]:
     return key, label
 
 
-def in_order(where: str, given: Any, actions: Sequence[str]) -> Sequence[Probability]:
-    """Return the probabilities of one infoset in the order of its actions."""
-    if isinstance(given, Mapping):
+def row_of(
+    name: str, given: Any, label: str, actions: Sequence[str], distributions: Distributions, whose: str = ""
+) -> list[Probability]:
+    """Return the probabilities of one infoset in the order of its actions, of a mapping or a function."""
+    if not callable(given) and label not in given:
+        raise ValueError(f"{name} must cover infoset {label!r}{whose}, which is missing")
+    where, row = f"{name}[{label!r}]", given(label) if callable(given) else given[label]
+    if isinstance(row, Mapping):
         names = distinct_names(actions)
-        if set(given) != set(names):
-            got = _checks.shown(list(given))
-            raise ValueError(f"{where} must have the actions {names}, got {got}")
-        return [given[name] for name in names]
-    try:
-        return list(given)
-    except TypeError:
-        got = _checks.shown(given)
-        raise TypeError(f"{where} must hold probabilities, got {got}") from None
+        if set(row) != set(names):
+            raise ValueError(f"{where} must have the actions {names}, got {_checks.shown(list(row))}")
+        row = [row[action] for action in names]
+    elif not isinstance(row, Iterable):
+        raise TypeError(f"{where} must hold probabilities, got {_checks.shown(row)}")
+    return distributions(list(row), len(actions), lambda: where)
 
 
 def _from_policy(source: Any, policy: Any, distributions: Distributions) -> Mixture:
