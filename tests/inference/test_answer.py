@@ -48,12 +48,12 @@ def test_the_verdict_says_who_is_better_or_worse_by_how_much():
 
 
 def test_the_guess_of_more_rounds_is_when_the_same_again_shows_it():
-    """The rounds named are the least, but for half a percent, at which the difference is shown."""
+    """The rounds named are the least at which the difference is shown, to two digits."""
     pulls, sums = np.array([80, 120]), np.array([40.0, 72.0])
     said = report(Totals(pulls, sums), labels="ab").verdict
     rounds = int(re.search(r"b keeps its 0.1, about ([\d,]+) more rounds", said)[1].replace(",", ""))
     low = {}
-    for factor in (1.0 + rounds / 200 * 0.97, 1.0 + rounds / 200 * 1.02):
+    for factor in (1.0 + rounds / 200 * 0.9, 1.0 + rounds / 200 * 1.08):
         grown = np.rint(pulls * factor)
         low[factor] = confidence_sequence(Totals(grown.astype(int), sums * grown / pulls), control=0)[0][1]
     assert [end > 0.0 for end in low.values()] == [False, True]
@@ -97,7 +97,7 @@ def test_intervals_over_time_are_intersected_and_drawn():
 
 
 def test_rewards_that_contradict_themselves_give_no_answer():
-    """Rows that were sorted: intervals of different times exclude one another, and no arm is called better."""
+    """Rows that were sorted: intervals of different times exclude one another, and no arm is better."""
     log = pd.DataFrame({"arm": list("AB") * 200, "reward": [0, 1] * 100 + [1, 0] * 99 + [0, 0]})
     assert bandits.report(log).verdict.startswith("No answer: the rewards do not have one mean an arm (")
     alone = pd.DataFrame({"arm": ["A"] * 400, "reward": [0] * 200 + [1] * 200})

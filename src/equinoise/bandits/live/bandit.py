@@ -115,8 +115,8 @@ class Bandit(Live):
         """Return which arms are better or worse than a control, as :func:`equinoise.inference.report` does.
 
         By default the first arm in play is the control. The answer comes from the true rewards: it is not
-        private. Tell every outcome at one age: where good news comes sooner than bad, means are too high, and so
-        are the answers. ValueError for a bandit without bounds, of whose means nothing is certain.
+        private. Tell every outcome at one age: where good news comes sooner than bad, means are too high.
+        ValueError for a bandit without bounds, of whose means nothing is certain.
         """
         if self.bounds is None:
             raise ValueError("report needs bounds of the rewards, and this bandit has none")
