@@ -216,7 +216,7 @@ def e_value(
     Returns
     -------
     float64[..., T], float64[..., T, K] with `arms`, or of the shape of the totals
-        1 for an arm that was not yet pulled.
+        1 for an arm that was not yet pulled, with a control at most 1.
 
     Raises
     ------

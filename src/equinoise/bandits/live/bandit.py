@@ -49,11 +49,13 @@ class Bandit(Live):
         return f"{type(self).__name__}({len(self._rows)} arms, round {self.rounds}{of}{epsilon})"
 
     @property
+    @locked
     def arms(self) -> tuple[Arm, ...]:
         """All arms in the order in which they came, also those dropped; pulls and means are in this order."""
         return tuple(range(len(self._tallies.pulls)) if self._names is None else self._names)
 
     @property
+    @locked
     def in_play(self) -> tuple[Arm, ...]:
         """The arms that may be selected."""
         return tuple(self._label(arm) for arm in self._rows)
