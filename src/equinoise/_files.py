@@ -22,8 +22,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     """Open a file for writing bytes that takes the place of `path` when the block ends without an error.
 
     Until then, and after an error, whatever was at `path` is as it was. A link is followed, not replaced.
-    What a kill left of earlier writes is removed. `mode` sets permissions, such as 0o600, before there is
-    anything to read.
+    What a kill left of earlier writes is removed. `mode` sets permissions before there is anything to read.
     """
     target = Path(os.path.realpath(_checks.path("path", path)))
     start = f".{target.name[:200]}."
@@ -31,10 +30,10 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
         with contextlib.suppress(OSError), left.open("rb+") as found:
             if _HEX.fullmatch(left.name.removeprefix(start)) and _claimed(found):
                 left.unlink()
-    file = _new(target, start)
-    beside = Path(file.name)
+    beside = target
     try:
-        with file:
+        with _new(target, start) as file:
+            beside = Path(file.name)
             if mode is not None:
                 with contextlib.suppress(OSError):  # a file system without owners
                     beside.chmod(mode)
@@ -43,9 +42,10 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
             os.fsync(file.fileno())  # or a crash may leave the new name on an empty file
         beside.replace(target)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        if isinstance(error, OSError) and error.filename == str(beside):  # a name that nobody knows
+        if beside != target:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+        if isinstance(error, OSError) and str(error.filename).endswith(".tmp"):  # a name that nobody knows
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
 

@@ -157,10 +157,10 @@ def read_efg(path: str | os.PathLike[str]) -> GambitGame:
         raise ValueError(
             f"{name}, line {here}: not text in UTF-8: byte {data[error.start]:#04x} at position {error.start}"
         ) from None
-    return parse_efg(text, name)
+    return parse_efg(text, name, 3)
 
 
-def parse_efg(text: str, name: str = "<text>") -> GambitGame:
+def parse_efg(text: str, name: str = "<text>", stacklevel: int = 2) -> GambitGame:
     """Read a game from the text of an ``.efg`` file, which errors and warnings call `name`."""
     for argument, value in (("text", text), ("name", name)):
         if not isinstance(value, str):
@@ -178,7 +178,7 @@ def parse_efg(text: str, name: str = "<text>") -> GambitGame:
     declared = Declared(script, len(players))
     nodes = Nodes(script, declared)
     nodes.read(prologue.end())
-    declared.warn(stacklevel=3)
+    declared.warn(stacklevel)
     said = name, plain(prologue["title"]), plain(prologue["comment"] or '""'), players
     infosets = declared.players, declared.numbers, _labels(declared), tuple(declared.actions)
     tree = nodes.infoset_of, nodes.first_child, nodes.children, tuple(declared.sums), nodes.sum_of
