@@ -106,7 +106,7 @@ class Environment:
         pointers = tree.action_ptr, tree.infoset_ptr, tree.leaf_ptr
         return seal(kernels.action_loss(pointers, self.infoset_prob, self.leaf_prob, self.leaf_loss))
 
-    @cached_property
+    @property
     def loss_range(self) -> Floats:
         """Smallest and largest loss of each action's own leaves, float64[A, 2]; 1/2 where it has none."""
         return _loss_range(self.tree, self.leaf_loss, self.leaf_loss)
