@@ -240,8 +240,8 @@ def simulate(
         table = baselines.strategies(tree)
         game, played = baselines.flatten(environment, table)
     sent = sent if "mechanism" in row.options else "laplace"
-    ranges = played.loss_range if sent == "hashing" else (0.0, 1.0)
-    given = checked_for(game, tuning, trials, budget, sent, ranges, row.sensitivity)
+    how = tuning, trials, budget, sent
+    given = checked_for(game, *how, played.loss_range if sent == "hashing" else (0.0, 1.0), row.sensitivity)
     task = _task(game, played, row.start(game, given), checkpoints, key)
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     result = replicates.run(functools.partial(_run_block, task), n, work=trials, **options)
