@@ -153,6 +153,20 @@ def test_of_two_objects_on_one_file_the_second_save_is_refused(name, tmp_path):
         first.save(path, overwrite=1)
 
 
+def test_a_file_that_may_not_be_read_is_not_taken_for_none(tmp_path, monkeypatch):
+    bandit = MAKE["ucb"]()
+    bandit.save(tmp_path / "file")
+    before = (tmp_path / "file").read_bytes()
+
+    def refuse(*_, **__):
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(_files, "loaded", refuse)
+    with pytest.raises(PermissionError, match="not yours"):
+        bandit.save(tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == before
+
+
 KILLED = """
 import os, random, signal, sys, time
 from equinoise.bandits import UCB

@@ -36,7 +36,7 @@ class Live:
     def _save(self, path: Any, overwrite: object, kind: str, meta: Mapping[str, Any], **how: Any) -> None:
         """Write a file; ValueError in place of one of its line that this object neither wrote nor read."""
         there: dict[str, Any] = {}
-        with contextlib.suppress(OSError, ValueError), _files.loaded(path, kind) as (_, found):
+        with contextlib.suppress(FileNotFoundError, ValueError), _files.loaded(path, kind) as (_, found):
             there = found
         last = there.get("saved", [0, 0])
         known = there.get("line") != self._line or last == self._read or last[0] == self._writer

@@ -95,6 +95,8 @@ def command(
 
 
 def _show(made: Any) -> None:
+    from equinoise.experiments.commands.bandit import sentences
+
     print(made.title)
     n_arms, runs = len(made.parameters.means), []
     for name, row in made.summaries.items():
@@ -109,5 +111,5 @@ def _show(made: Any) -> None:
     common.print_table(arms, heads, (",d", "g", ".4f", *["z.4f"] * len(names)), made.parameters.replicates)
     if n_arms > _MOST_ARMS:
         print(f"The first {_MOST_ARMS} arms; all of them are in bias.csv.")
-    for sentence in made.document()["notes"]:
+    for sentence in sentences(made.parameters):
         common.paragraph(sentence, "- ")
