@@ -208,6 +208,39 @@ def test_a_kill_in_the_middle_of_a_save_loses_nothing_and_the_next_save_clears_u
     assert sorted(names(tmp_path)) == [".bandit.not_ours.tmp", "bandit"]
 
 
+FORKED = """
+import os, sys, threading
+from equinoise.bandits import UCB
+bandit, held, done = UCB(2), threading.Event(), threading.Event()
+def hold():
+    with bandit._lock:
+        held.set()
+        done.wait()
+bandit.save(sys.argv[1])
+threading.Thread(target=hold).start()
+held.wait()
+child = os.fork()
+if not child:
+    bandit.update(bandit.select(), 0.5)
+    bandit.save(sys.argv[1])
+    os._exit(0)
+done.set()
+assert os.waitpid(child, 0)[1] == 0
+bandit.update(bandit.select(), 0.5)
+try:
+    bandit.save(sys.argv[1])
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
+def test_a_child_of_a_fork_has_a_lock_of_its_own_and_is_another_object(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path / "bandit")]
+    made = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "holds a save (generation 2) from which this object does not go on" in made.stdout
+
+
 def test_what_another_writer_is_writing_is_left_alone(tmp_path):
     with _files.replacing(tmp_path / "file") as slow:
         slow.write(b"slow")

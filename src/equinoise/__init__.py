@@ -30,5 +30,4 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "bandits", "efb", "experiments", "games", "inference", "mechanisms", "nvo"]
 __all__ += ["replicates"]
-
 __getattr__, __dir__ = attach(__name__, {"": __all__[1:]})

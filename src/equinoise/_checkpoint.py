@@ -78,9 +78,7 @@ class Blocks:
         gaps, reached = [], 0
         for first, stop, path in self._found():
             begin, end = max(first, reached), min(stop, n_replicates)
-            if begin >= end:
-                continue
-            block = _read(path, first, stop)
+            block = _read(path, first, stop) if begin < end else None
             if block is None:
                 continue
             if begin > reached:

@@ -23,7 +23,4 @@ def attach(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[
         setattr(sys.modules[package], name, value)
         return value
 
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home})
-
-    return get, names
+    return get, lambda: sorted({*vars(sys.modules[package]), *home})

@@ -5,11 +5,13 @@ import functools
 import os
 import secrets
 import threading
+import weakref
 
 from equinoise import _checks, _files
 from equinoise._typing import Any, Callable, Mapping, Self, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+_living: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Live:
@@ -17,9 +19,9 @@ class Live:
 
     kept_by = "save and load"  # not by copies, each of which would noise the same sums
     _lock: Any
-    _line: int  # shared by all that were loaded from files of one object
-    _writer: int  # names this object in the files that it writes
-    _read: Any = None  # [writer, generation] of the file that it was loaded from
+    _line: int  # shared by all that were loaded from files of one object; _writer names this one there
+    _writer: int
+    _read: Any = None  # [writer, generation] of the last file that it wrote or was loaded from
     _generation = 0
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -27,6 +29,7 @@ class Live:
         made = super().__new__(cls)
         made._lock = threading.RLock()
         made._line = made._writer = secrets.randbits(62)
+        _living.add(made)
         return made
 
     def __reduce_ex__(self, protocol: object) -> Any:
@@ -47,7 +50,7 @@ class Live:
             )
         saved = [self._writer, self._generation + 1]
         _files.save_arrays(path, kind, meta={**meta, "line": self._line, "saved": saved}, **how)
-        self._generation += 1
+        self._read, self._generation = saved, saved[1]
 
     def _came_from(self, meta: Mapping[str, Any]) -> Self:
         """Note which file this object was loaded from, and return the object."""
@@ -65,3 +68,13 @@ def locked(method: Method) -> Method:
             return method(self, *args, **kwargs)
 
     return call  # type: ignore[return-value]
+
+
+def _forked() -> None:
+    """Let a child's objects be others than its parent's, and no lock be held by a thread that is gone."""
+    for one in _living:
+        one._lock, one._writer = threading.RLock(), secrets.randbits(62)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

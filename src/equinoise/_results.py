@@ -66,10 +66,8 @@ def summarise(values: ArrayLike) -> Estimate:
     """
     given = np.asarray(values, dtype=np.float64)
     mean = given.mean(axis=0)
-    if len(given) > 1:
-        stderr = given.std(axis=0, ddof=1) / math.sqrt(len(given))
-    else:
-        stderr = np.full_like(mean, np.nan)
+    spread = given.std(axis=0, ddof=1) if len(given) > 1 else np.full_like(mean, np.nan)
+    stderr = spread / math.sqrt(len(given))
     return Estimate(mean, stderr, mean - Z95 * stderr, mean + Z95 * stderr)
 
 

@@ -273,12 +273,7 @@ def _bar(shown: bool, label: str, total: float) -> Iterator[Callable[[float], No
 
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(elapsed_when_finished=True))
-    with Progress(
-        *columns,
-        console=Console(stderr=True),
-        transient=not label,
-        redirect_stdout=False,  # what a task prints belongs to stdout, bar or not
-        redirect_stderr=False,
-    ) as bar:
+    quiet: Any = {"redirect_stdout": False, "redirect_stderr": False}  # what a task prints is its own
+    with Progress(*columns, console=Console(stderr=True), transient=not label, **quiet) as bar:
         line = bar.add_task(label, total=total)
         yield lambda done: bar.update(line, completed=min(done, total))
