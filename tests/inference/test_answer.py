@@ -93,6 +93,9 @@ def test_intervals_over_time_are_intersected_and_drawn():
     assert made.verdict.startswith("new is better than old, by ")
     ax = made.plot()
     assert ax.get_legend_handles_labels()[1] == ["new", "old"]
+    seen = [[rewards[:t][arms[:t] == k].mean() for t in made.rounds] for k in (1, 0)]
+    np.testing.assert_allclose([line.get_ydata() for line in ax.lines[:1]], seen[:1], rtol=1e-12)
+    np.testing.assert_allclose(made.mean.T, seen, rtol=1e-12)
     matplotlib.pyplot.close(ax.figure)
 
 

@@ -26,8 +26,8 @@ class Report:
     assumed : str
         What the intervals rest on.
     rounds : int64[T]
-    low, high : float64[T, K]
-        Ends of the means' intervals over time, of which the frame has the last.
+    mean, low, high : float64[T, K]
+        Means and the ends of their intervals over time, of which the frame has the last.
 
     Examples
     --------
@@ -39,6 +39,7 @@ class Report:
     frame: DataFrame
     assumed: str
     rounds: Ints
+    mean: Floats
     low: Floats
     high: Floats
 
@@ -55,8 +56,8 @@ class Report:
         from equinoise.report import figures
 
         series = [
-            figures.Curve(figures.printable(str(label)), self.rounds, (low + high) / 2.0, low, high)
-            for label, low, high in zip(self.frame["arm"], self.low.T, self.high.T, strict=True)
+            figures.Curve(figures.printable(str(label)), self.rounds, *parts)
+            for label, *parts in zip(self.frame["arm"], self.mean.T, self.low.T, self.high.T, strict=True)
         ]
         return figures.curves(ax, series, horizontal="rounds", vertical="mean reward, with its interval")
 
@@ -127,7 +128,8 @@ def report(
     over = Totals(*(part.reshape(-1, k) for part in (totals.pulls, totals.reward_sum, totals.square_sum)))
     last = Totals(over.pulls[-1], over.reward_sum[-1], over.square_sum[-1])
     low, high = (base + span * end for end in _together(over, None, alpha, method))
-    mean = np.where(last.pulls > 0, base + span * last.reward_sum / np.maximum(last.pulls, 1), np.nan)
+    means = np.where(over.pulls > 0, base + span * over.reward_sum / np.maximum(over.pulls, 1), np.nan)
+    mean = means[-1]
     ends = _together(over, arm, alpha, method) if k > 1 else (np.full((1, 1), np.nan),) * 2
     away = np.where(np.arange(k) == arm, np.nan, mean - mean[arm]), span * ends[0][-1], span * ends[1][-1]
     columns = {"arm": names, "pulls": last.pulls, "mean": mean, "low": low[-1], "high": high[-1]}
@@ -149,7 +151,7 @@ def report(
         said = f"The mean of {names[0]} {known}."
     else:
         said = _shown(names, arm, *away) or _not_shown(names, arm, away[0], last, alpha, method)
-    return Report(said, pd.DataFrame(columns), assumed, over.pulls.sum(axis=1), low, high)
+    return Report(said, pd.DataFrame(columns), assumed, over.pulls.sum(axis=1), means, low, high)
 
 
 def _together(over: Totals, control: int | None, alpha: float, method: str) -> tuple[Floats, Floats]:
