@@ -6,6 +6,7 @@ but for a few seeds in a million.
 
 from __future__ import annotations
 
+import inspect
 import math
 import multiprocessing
 import os
@@ -494,3 +495,8 @@ def test_resume_takes_more_replicates_whether_or_not_widths_are_tabulated(tmp_pa
         assert (more.regret == simulate(policy, **arguments, n_replicates=20).regret).all()
         with pytest.raises(ValueError, match=r"^resume must be a folder of this very run"):
             simulate(policy, **arguments | {"horizon": 41}, n_replicates=7, resume=tmp_path / policy)
+
+
+def test_the_two_options_of_private_ucb_are_seen_in_the_signature():
+    parameters = inspect.signature(simulate).parameters
+    assert (parameters["width"].default, parameters["counter"].default) == ("counter", "binary")

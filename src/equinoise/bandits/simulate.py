@@ -52,6 +52,8 @@ def simulate(
     executor: Executor | None = None,
     progress: bool | str = False,
     resume: str | PathLike[str] | None = None,
+    width: str = "counter",
+    counter: str = "binary",
     **options: Any,
 ) -> BanditRun:
     """Let a policy gather rewards from K arms over T rounds, many times over [1]_.
@@ -80,12 +82,14 @@ def simulate(
         C evenly spaced numbers of rounds, the horizon last; fewer where the horizon is shorter.
     block, executor, progress, resume
         As in :func:`equinoise.replicates.run`.
+    width : {"counter", "published"}
+        Of private-ucb: what its index is widened by for the noise, over the pulls. "counter" is the tail of
+        the counter's own noise at probability 1/t^2, "published"
+        K ln^2(T) ln(K T ln(T) (1 + t ln^2 t))/epsilon. Other policies leave it and `counter` out.
+    counter : {"binary", "hybrid"}
+        Of private-ucb: "binary" is made for the horizon, "hybrid" needs none.
     **options
-        Options of the policy, as its row in POLICIES has them. Every policy takes the two of private-ucb:
-        ``width``, what its index is widened by for the noise, over the pulls, "counter" for the tail of the
-        counter's own noise at probability 1/t^2, or "published" for
-        K ln^2(T) ln(K T ln(T) (1 + t ln^2 t))/epsilon; and ``counter``, "binary" for one that is made for the
-        horizon, or "hybrid" for one that needs none.
+        Options of the policy, as its row in POLICIES has them.
 
     Returns
     -------
@@ -108,7 +112,7 @@ def simulate(
     >>> private.mean_absolute_bias < 0.3 * run.mean_absolute_bias
     True
     """
-    chosen = choose(policy, epsilon, ties, options)
+    chosen = choose(policy, epsilon, ties, {"width": width, "counter": counter, **options})
     kind = _checks.choice("reward", reward, REWARDS)
     n = _checks.integer("n_replicates", n_replicates, 1)
     true_means = _true_means(means, n, kind)
