@@ -158,10 +158,10 @@ def test_nobody_without_a_home_gets_no_folder_named_tilde(package, tmp_path):
 def test_damaged_files_are_mended(package, tmp_path):
     cache = tmp_path / "cache"
     report(package, NUMBA_CACHE_DIR=str(cache))
-    for suffix, damage in (("nbc", b""), ("nbi", b"no pickle" * 9), ("nbc", None), ("nbi", None)):
+    for suffix, damage in (("nbc", b""), ("nbi", b"no pickle" * 9)):
         damaged = [path for path in cache.rglob(f"*.{suffix}") if "scaled" in path.name]
         assert len(damaged) == 1
-        damaged[0].write_bytes(damaged[0].read_bytes()[:40] if damage is None else damage)
+        damaged[0].write_bytes(damaged[0].read_bytes()[:40] + damage)
         assert report(package, NUMBA_CACHE_DIR=str(cache))[:2] == [3.0, 0]
         assert report(package, NUMBA_CACHE_DIR=str(cache))[:2] == [3.0, 1]
 

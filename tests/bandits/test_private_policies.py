@@ -344,15 +344,16 @@ def regrets(name, means, epsilon, n_replicates, horizon=100_000, lanes=16, rows=
 @pytest.mark.parametrize("name", REGRETS)
 @pytest.mark.parametrize("which", range(3))
 def test_regret_is_the_reference(name, which):
-    """Mean regret within 10% of the reference, with the best arm first and with the arms permuted.
+    """Mean regret within 10% of the reference, with the arms permuted and (but for lazy-dp-ts) the best first.
 
     400 replicates (32 for lazy-dp-ts) leave a standard error of at most 1.5% (2% for dp-klucb, whose tail is
     long), and the true means lie within 3.6% of the reference, for dp-klucb at eps = 0.1 within 6.4%. So a
     run with another seed fails with a probability below 1e-3.
     """
     epsilon, expected = (1.0, 0.25, 0.1)[which], REGRETS[name][which]
-    for order in ([0, 1, 2, 3, 4], [3, 1, 4, 0, 2]):
-        found = regrets(name, MEANS[order], epsilon, 32 if name == "lazy-dp-ts" else 400)
+    slow = name == "lazy-dp-ts"
+    for order in ([3, 1, 4, 0, 2], [0, 1, 2, 3, 4])[: 1 if slow else 2]:
+        found = regrets(name, MEANS[order], epsilon, 32 if slow else 400)
         assert found.mean() == pytest.approx(expected, rel=0.1)
 
 

@@ -24,7 +24,7 @@ from equinoise.games import bandit, load
 pytestmark = [pytest.mark.slow, pytest.mark.compiled]
 
 # game: trials and replicates of each of its cells
-GAMES = {"kuhn_poker": (10**6, 2), "complete(3,3,3)": (10**6, 2), "leduc_poker": (10**5, 4)}
+GAMES = {"kuhn_poker": (10**6, 2), "complete(3,3,3)": (10**6, 2), "leduc_poker": (10**5, 2)}
 EPSILONS = (0.5, 1, 4)
 RULES = ("sharp", "paper")
 # cells whose bound lies below the regret of uniform play, where keeping it takes learning
@@ -74,11 +74,11 @@ def gap(game):
 def test_kuhn_poker_beside_the_reference(epsilon, rule, reference, bound):
     """First player, uniform opponent, a million trials: within 10% of an independent prototype's regret.
 
-    Standard errors of a mean over these replicates are 0.8e3, 0.4e3, 0.2e3 and 0.1e3. For epsilon 1,
+    Standard errors of a mean over these replicates are 1.1e3, 0.6e3, 0.3e3 and 0.15e3. For epsilon 1,
     "sharp", 320 replicates give 18.34e3 +- 0.15e3: within 10% of the reference, but so near its lower edge
     (17.8e3) that one seed in ten would fall below.
     """
-    run = play("kuhn_poker", 10**6, 32 if (epsilon, rule) == (1, "sharp") else 8, epsilon, tuning=rule)
+    run = play("kuhn_poker", 10**6, 16 if (epsilon, rule) == (1, "sharp") else 4, epsilon, tuning=rule)
     mean, _ = final(run)
     assert mean == pytest.approx(reference, rel=0.1)
     if bound is not None:
@@ -115,8 +115,8 @@ def test_more_privacy_costs_more(game):
 
 
 def test_regret_grows_like_the_root_of_the_horizon():
-    """Kuhn poker, epsilon 4: the log-log slope over a factor of 100, each horizon tuned for itself."""
-    horizons, replicates = (10**5, 10**6, 10**7), (32, 8, 2)
+    """Kuhn poker, epsilon 4: the log-log slope over a factor of 40, each horizon tuned for itself."""
+    horizons, replicates = (10**5, 10**6, 4 * 10**6), (32, 8, 2)
     means = [final(play("kuhn_poker", *case, 4))[0] for case in zip(horizons, replicates, strict=True)]
     slope = np.polyfit(np.log(horizons), np.log(means), 1)[0]
     assert 0.4 <= slope <= 0.6

@@ -302,10 +302,10 @@ class Corridor:
         return 1 if state == self.depth else 0
 
 
-def test_a_hundred_thousand_moves_deep():
-    stay = {f"at {state}": (1, 0) for state in range(1, 100_000, 10)}
-    tree, environment = walk(Corridor(100_000), opponents=stay)
-    assert (tree.depth, tree.n_actions) == (80_001, 160_001)
+def test_thirty_thousand_moves_deep():
+    stay = {f"at {state}": (1, 0) for state in range(1, 30_000, 10)}
+    tree, environment = walk(Corridor(30_000), opponents=stay)
+    assert (tree.depth, tree.n_actions) == (24_001, 48_001)
     loss, policy = environment.best_response()
     assert environment.utility(loss) == 1.0
     assert realization_plan(tree, policy)[-2:].tolist() == [1.0, 0.0]

@@ -40,7 +40,7 @@ def a_problem(masses, counts, epsilon):
 # ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("nodes", "n_games"), [(1, 150), (4, 60), (64, 100)])
+@pytest.mark.parametrize(("nodes", "n_games"), [(1, 100), (4, 50), (64, 60)])
 def test_it_never_exceeds_the_optimum(nodes, n_games):
     """And is infinite never where a profile is certified."""
     ratios, infeasible = [], []
@@ -220,7 +220,7 @@ def test_a_solver_that_lies_does_no_harm(wrong, monkeypatch):
         return x, lies[wrong]
 
     monkeypatch.setattr(bound, "_minimum", lying)
-    for seed in range(40 if COMPILED else 6):
+    for seed in range(20 if COMPILED else 6):
         masses, counts, epsilon = a_game(seed)
         truth = exhaustive(masses, counts, epsilon)
         value = lower_bound(masses, counts, epsilon, nodes=6)
@@ -269,7 +269,7 @@ def test_what_is_only_just_feasible_is_not_called_infeasible():
 def test_branching_proves_what_the_relaxation_cannot():
     """Kernels of random rows: two scales that are not private may be so on average, in one record."""
     proven = 0
-    for seed in range(48 if COMPILED else 30):
+    for seed in range(30):
         rng = np.random.default_rng([45, seed])
         n_bins = int(rng.integers(2, 5))
         masses = rng.dirichlet(np.full(n_bins, 0.7), (n_bins, 3)) + 1e-3
@@ -280,7 +280,7 @@ def test_branching_proves_what_the_relaxation_cannot():
         relaxed, value = (lower_bound(masses, counts, epsilon, nodes=nodes) for nodes in (1, 64))
         assert not (certified and math.isinf(value))
         proven += not certified and math.isfinite(relaxed) and math.isinf(value)
-    assert proven >= (3 if COMPILED else 1)
+    assert proven >= 1
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 30.0, 40.0, 700.0])
