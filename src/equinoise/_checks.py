@@ -63,6 +63,8 @@ def number(
 
 
 def _real(name: str, value: object, kind: str) -> float:
+    if type(value) is float:  # nearly always, and the look at other kinds takes longer than many a check
+        return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be {kind}, got {shown(value)}")
     try:

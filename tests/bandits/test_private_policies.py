@@ -344,7 +344,7 @@ def regrets(name, means, epsilon, n_replicates, horizon=100_000, lanes=16, rows=
 @pytest.mark.parametrize("name", REGRETS)
 @pytest.mark.parametrize("which", range(3))
 def test_regret_is_the_reference(name, which):
-    """Mean regret within 10% of the reference, with the arms permuted and (but for lazy-dp-ts) the best first.
+    """Mean regret within 10% of the reference, arms permuted, and but for lazy-dp-ts with the best first.
 
     400 replicates (32 for lazy-dp-ts) leave a standard error of at most 1.5% (2% for dp-klucb, whose tail is
     long), and the true means lie within 3.6% of the reference, for dp-klucb at eps = 0.1 within 6.4%. So a

@@ -166,7 +166,7 @@ def test_every_policy_runs(capsys, policy):
     assert re.search(rf"^ +{policy} ", out, re.MULTILINE)
 
 
-def test_files_hold_every_arm_and_checkpoint(capsys):
+def test_files_hold_every_arm_and_checkpoint(drawn, capsys):
     assert main([*PRIVATE, "--checkpoints", "4"]) == 0
     bias, regret = read("equinoise-bandit/bias.csv"), read("equinoise-bandit/regret.csv")
     assert list(bias[0]) == ["run", "arm", "mean", "bias", "stderr", "ci_low", "ci_high", "bound"]

@@ -94,7 +94,7 @@ def test_the_table_and_the_sentences_are_on_the_terminal(capsys):
 
 
 @pytest.mark.compiled
-def test_the_private_files_hold_the_data_and_the_scales(capsys):
+def test_the_private_files_hold_the_data_and_the_scales(drawn, capsys):
     assert main(GOOD) == 0
     header, *rows = read("release/private/scales.csv")
     assert header == ["row", "value", "bin", "midpoint", "scale"]

@@ -33,7 +33,7 @@ def bold(tree, horizon):
 @pytest.mark.parametrize("tuning", ["paper", "sharp", "bold"])
 @pytest.mark.parametrize("part", range(10))
 def test_the_policy_is_exponential_weights_over_strategies(tuning, part):
-    """On 200 random trees, each tuning has half, through the public protocol, 100 reports; and the simulation has the same bits."""
+    """On 200 random trees, half of them for each rule, 100 reports; and the simulation has the same bits."""
     for seed in range(part + 10 * (COMPILED and tuning == "paper"), N_TREES, 40 if tuning == "bold" else 20):
         rng, tree = a_tree(seed)
         environment = naive.random_environment(rng, tree)

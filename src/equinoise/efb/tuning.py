@@ -345,16 +345,15 @@ def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str
         exploration = seal(np.full(tree.n_actions, rate / 2.0))
         return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * most)
     split = setup.Q if rule == "sharp" else setup.KAPPA
-    root = setup.fold(tree.action_ptr, tree.infoset_ptr, np.ones(1), of_infoset, exploration, split)
+    root = setup.fold(tree.action_ptr, tree.infoset_ptr, setup.ONE, of_infoset, exploration, split)
     if rule == "paper":
         beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
-        constant, per_rate = 2.0 * scale**2 + 1.0 + beta, beta * n
+        constant, per_rate, offset = 2.0 * scale**2 + 1.0 + beta, beta * n, 1.0
     else:
-        constant, per_rate = _sharp(scale, root, n)
+        (constant, per_rate), offset = _sharp(scale, root, n), 0.0
     rate = math.sqrt(start_cost / (n * horizon * constant))
     slope = rate * n * constant
     setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
-    offset = 1.0 if rule == "paper" else 0.0
     bound = min(math.sqrt(n * horizon * start_cost * constant) + slope * horizon + offset, float(horizon))
     return Tuning(rate, seal(exploration), bound, rule, horizon, epsilon, start_cost, slope, offset)
 

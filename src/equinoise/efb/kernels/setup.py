@@ -67,8 +67,8 @@ def fold(
 
 #: Ways to fold. kappa: how many actions lie below; Q: roots of the L2 split; LONGEST: the most that a reduced
 #: strategy adds up; LAST: the most that actions add up which one deterministic environment can make last.
-KAPPA, Q = (False, False, False), (False, False, True)
-LONGEST, LAST = (True, False, False), (False, True, False)
+ONE = np.ones(1)  # a cost that all actions have
+KAPPA, Q, LONGEST, LAST = (False,) * 3, (False, False, True), (True, False, False), (False, True, False)
 
 
 @njit
@@ -85,10 +85,11 @@ def split_exploration(
         total = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             total += of_action[a]
-        even = total <= 0.0
-        whole = float(action_ptr[s + 1] - action_ptr[s]) if even else total
+        if total <= 0.0:
+            of_action[action_ptr[s] : action_ptr[s + 1]] = 1.0
+            total = float(action_ptr[s + 1] - action_ptr[s])
         for a in range(action_ptr[s], action_ptr[s + 1]):
-            of_action[a] = of_infoset[s] * ((1.0 if even else of_action[a]) / whole)
+            of_action[a] = of_infoset[s] * (of_action[a] / total)
             for c in range(infoset_ptr[a], infoset_ptr[a + 1]):
                 of_infoset[c] = of_action[a]
 
@@ -182,7 +183,7 @@ def largest(tree: GameTree, costs: Floats, how: tuple[bool, bool, bool]) -> floa
 
 def longest(tree: GameTree) -> int:
     """Return the most infosets that a reduced strategy of a tree visits."""
-    return int(largest(tree, np.ones(1), LONGEST))
+    return int(largest(tree, ONE, LONGEST))
 
 
 def make_visits(tree: GameTree) -> Visits:
