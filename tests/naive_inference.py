@@ -110,3 +110,71 @@ def e_bh(e_values, alpha):
     enough = [k for k in range(1, len(known) + 1) if sorted(known)[-k] >= len(known) / (alpha * k)]
     least = sorted(known)[-max(enough)] if enough else math.inf
     return [bool(enough) and e >= least for e in e_values]
+
+
+def arm_estimates(arms, rewards, chances, kind, decay=0.0, initial=0.0):
+    """Means and covariances of all arms by one kind of weights, round by round as defined; NaN for 0/0."""
+    rounds, n_arms = len(arms), len(chances[0])
+    weights, terms = [], []
+    for a in range(n_arms):
+        own, weight, term, left = [], [], [], 1.0
+        for t in range(rounds):
+            guess = 0.0 if kind == "ipw" else sum(own) / len(own) if own else initial
+            hit, e = arms[t] == a, chances[t][a]
+            if kind in ("ols", "hajek"):
+                term.append(rewards[t])
+                weight.append((1 / e if kind == "hajek" else 1.0) if hit else 0.0)
+            else:
+                term.append(guess + (rewards[t] - guess) / e if hit else guess)
+                later = (t + 1) ** -decay + (rounds ** (1 - decay) - (t + 1) ** (1 - decay)) / (1 - decay)
+                share = (1 - e) * (t + 1) ** -decay / later + e / (rounds - t)
+                weight.append(
+                    {"constant": math.sqrt(e), "two-point": math.sqrt(e * share * left)}.get(kind, 1.0)
+                )
+                left *= 1 - share
+            own += [rewards[t]] if hit else []
+        weights.append(weight)
+        terms.append(term)
+    means, errors = [], []
+    for weight, term in zip(weights, terms, strict=True):
+        total = sum(weight) or math.nan
+        mean = sum(w * x for w, x in zip(weight, term, strict=True)) / total
+        means.append(mean)
+        errors.append([w * (x - mean) / total for w, x in zip(weight, term, strict=True)])
+    together = [[sum(x * y for x, y in zip(one, two, strict=True)) for two in errors] for one in errors]
+    return means, together
+
+
+def batched_difference(arms, rewards, batches, a, c):
+    """Batched OLS: the difference of two arms and its standard error, batch by batch."""
+    spread = {}
+    for arm in (a, c):
+        squares, free = 0.0, 0
+        for b in set(batches):
+            own = [y for k, y, i in zip(arms, rewards, batches, strict=True) if k == arm and i == b]
+            squares += sum((y - sum(own) / len(own)) ** 2 for y in own)
+            free += max(len(own) - 1, 0)
+        spread[arm] = squares / free
+    total = weights = n = 0.0
+    for b in set(batches):
+        own, other = (
+            [y for k, y, i in zip(arms, rewards, batches, strict=True) if k == arm and i == b]
+            for arm in (a, c)
+        )
+        if own and other:
+            weight = (spread[a] / len(own) + spread[c] / len(other)) ** -0.5
+            total += weight * (sum(own) / len(own) - sum(other) / len(other))
+            weights, n = weights + weight, n + 1
+    return total / weights, math.sqrt(n) / weights
+
+
+def policy_value(target, arms, rewards, logged, method, predicted):
+    """Off-policy value as in the Open Bandit Pipeline: the mean of what its estimators say of every round."""
+    rounds = len(arms)
+    w = [target[t][arms[t]] / logged[t] for t in range(rounds)]
+    if method == "ips":
+        return sum(w[t] * rewards[t] for t in range(rounds)) / rounds
+    if method == "snips":
+        return sum(w[t] * rewards[t] / (sum(w) / rounds) for t in range(rounds)) / rounds
+    direct = [sum(p * q for p, q in zip(target[t], predicted[t], strict=True)) for t in range(rounds)]
+    return sum(w[t] * (rewards[t] - predicted[t][arms[t]]) + direct[t] for t in range(rounds)) / rounds

@@ -20,7 +20,7 @@ FROM_PAPERS = {
     "mechanisms": {"BinaryCounter", "HybridCounter", "VectorCounter", "laplace", "secure_laplace"},
     "inference": {
         *("adjusted_p_value", "arm_means", "bias_bound", "confidence_sequence", "corrected_level", "e_bh"),
-        *("e_value", "max_information", "shifted_interval", "shifted_p_value"),
+        *("e_value", "max_information", "off_policy_value", "shifted_interval", "shifted_p_value"),
     },
     "nvo": {"NoiseGame", "Profile"},
     "bandits": {"DPKLUCB", "LazyDPTS", "PrivateUCB", "UCB", "UCB1", "interact", "simulate"},

@@ -6,14 +6,14 @@ an epsilon-private learner released, such as its actions. For an arm's mean ther
 """
 
 from equinoise.inference.answer import Report, report
+from equinoise.inference.estimators import Estimates, arm_means, off_policy_value
 from equinoise.inference.maxinfo import adjusted_p_value, corrected_level, max_information
 from equinoise.inference.sequences import Totals, confidence_sequence, e_bh, e_value
 from equinoise.inference.shift import bias_bound, shifted_interval, shifted_p_value
 from equinoise.inference.tests import binomial_test, z_test
-from equinoise.inference.weighted import ArmMeans, arm_means
 
 __all__ = [
-    "ArmMeans",
+    "Estimates",
     "Report",
     "Totals",
     "adjusted_p_value",
@@ -25,6 +25,7 @@ __all__ = [
     "e_bh",
     "e_value",
     "max_information",
+    "off_policy_value",
     "report",
     "shifted_interval",
     "shifted_p_value",

@@ -1,4 +1,4 @@
-"""Compiled wealth of bets on an arm's mean, and the means that it leaves.
+"""Compiled wealth of bets on an arm's mean, and the means that it leaves; weighted means of adaptive data.
 
 *Totals* are three numbers of an arm's rewards in [0, 1]: their number n, and W and A as in
 :mod:`equinoise.inference.sequences`; W = 0 where all rewards are 0. *Bets* are float64[3, D]: fractions c,
@@ -13,7 +13,7 @@ it has a given *level*: an early end is on the safe side.
 import numpy as np
 
 from equinoise._jit import njit
-from equinoise._typing import Floats
+from equinoise._typing import Floats, Ints
 
 _STEPS = 60  # of Newton, which takes about five
 _NEAR = 1e-7  # the error of a step is its square
@@ -82,3 +82,71 @@ def lowest_means(level: Floats, totals: Floats, bets: Floats, out: Floats) -> No
                 out[0, i, k], out[1, i, k] = out[0, above, k], out[1, above, k]
             else:
                 out[0, i, k], out[1, i, k] = lowest_mean(level[i, k], n, w, a, bets)
+
+
+# Weighted means, of which :mod:`equinoise.inference.estimators` says more; kinds by their index.
+
+KINDS = ("ols", "hajek", "ipw", "uniform", "constant", "two-point")
+_HAJEK, _IPW, _CONSTANT, _TWO_POINT = 1, 2, 4, 5
+
+
+@njit
+def weighted_means(
+    arms: Ints,
+    rewards: Floats,
+    logged: Floats,
+    chance: Floats,
+    kind: int,
+    first: float,
+    decay: float,
+    work: Floats,
+    mean: Floats,
+    cross: Floats,
+) -> None:
+    """Write mean = sum_t h_t Gamma_t / H, H = sum_t h_t, float64[R, K], and how the means vary together.
+
+    cross[r, a, b] = sum_t u_t(a) u_t(b), u_t = h_t (Gamma_t - mean)/H: float64[R, K, K], its lower triangle.
+    arms int64[R, T], rewards and the propensities that were logged float64[R, T], those of all arms
+    float64[R, T, K] (of length 0 where the kind needs none); work float64[5, K]. The plug-in is the mean of
+    an arm's earlier rewards, `first` before there are any, and 0 for "ipw".
+    """
+    n_rounds, n_arms = arms.shape[1], mean.shape[1]
+    for r in range(arms.shape[0]):
+        for again in range(2):
+            for k in range(n_arms):
+                work[0, k], work[1, k], work[2, k] = 0.0, 0.0, 0.0
+                if again:
+                    mean[r, k] /= work[4, k]
+                else:
+                    mean[r, k], work[4, k] = 0.0, 0.0
+            for t in range(n_rounds):
+                pulled, y = arms[r, t], rewards[r, t]
+                t1 = t + 1.0
+                bad = (1.0 - decay) / ((1.0 - decay) + n_rounds * (t1 / n_rounds) ** decay - t1)
+                for k in range(n_arms):
+                    hit = 1.0 if k == pulled else 0.0
+                    weight, term = hit, y
+                    if kind == _HAJEK:
+                        weight = hit / logged[r, t]
+                    elif kind >= _IPW:
+                        guess = work[0, k] / work[1, k] if work[1, k] > 0.0 else first
+                        guess = 0.0 if kind == _IPW else guess
+                        weight, term = 1.0, guess + hit * (y - guess) / logged[r, t]
+                    if kind == _CONSTANT:
+                        weight = np.sqrt(chance[r, t, k])
+                    elif kind == _TWO_POINT:
+                        e = chance[r, t, k]
+                        part = min((1.0 - e) * bad + e / (1.0 + n_rounds - t1), 1.0) * (1.0 - work[2, k])
+                        work[2, k] += part
+                        weight = np.sqrt(max(part, 0.0) * e)
+                    if again:
+                        work[3, k] = weight * (term - mean[r, k]) / work[4, k]
+                    else:
+                        work[4, k] += weight
+                        mean[r, k] += weight * term
+                if again:
+                    for a in range(n_arms):
+                        for b in range(a + 1):
+                            cross[r, a, b] += work[3, a] * work[3, b]
+                work[0, pulled] += y
+                work[1, pulled] += 1.0

@@ -1,0 +1,370 @@
+"""Arms' means, and the value of another policy, from rounds whose arm was drawn with known probabilities.
+
+With A_t the arm, Y_t the reward and e_t(a) the probability of arm a in round t, given all that went before:
+
+* "ols": the mean of an arm's rewards, biased where the past decides what is pulled;
+* "ipw": the mean over all rounds of 1{A_t = a} Y_t / e_t(a). Unbiased, of large variance;
+* "hajek": the same weights, divided by their sum and not by T. Less variance, some bias;
+* "aipw": sum_t h_t(a) G_t(a) / sum_t h_t(a) of G_t(a) = m_t(a) + 1{A_t = a} (Y_t - m_t(a))/e_t(a), where
+  m_t(a) is the mean of the arm's rewards before round t. With weights h of 1 ("uniform") it is unbiased. With
+  sqrt(e_t(a)) ("constant") every round has the same share of the variance, and so the normal interval is
+  right where some e_t get small; with sqrt(e_t(a) l_t(a)) ("two-point") the shares l_t(a) are larger early,
+  as for an arm that is hardly pulled later on;
+* "batched-ols": sum_b w_b (y_b(a) - y_b(c)) / sum_b w_b for the difference of arms a and c, of their mean
+  rewards in batches b, w_b = (s(a)/n_b(a) + s(c)/n_b(c))^(-1/2), where n_b are pulls and s(a) is the variance
+  of rewards in batches; standard error sqrt(B)/sum_b w_b, over the B batches in which both were pulled. An
+  arm's own mean is made alike. A drift that all arms share makes no difference wrong.
+
+Standard errors sum the squares of the rounds' own deviations, which measure a martingale's variance, so
+adaptive rounds may be used. Intervals and p-values are normal, for **one look, at a number of rounds that was
+fixed beforehand**; at any time and for any policy there is :func:`equinoise.inference.confidence_sequence`.
+NaN stands where nothing is known: an arm never pulled, a spread from one pull or from rewards all alike.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equinoise import _checks
+from equinoise._typing import Array, ArrayLike, Floats, Ints, NamedTuple
+from equinoise.inference.arguments import Number, Numbers, as_given
+from equinoise.inference.tests import z_test
+
+__all__ = ["Estimates", "arm_means", "off_policy_value"]
+
+METHODS = ("ols", "ipw", "hajek", "aipw", "batched-ols")
+WEIGHTS = ("uniform", "constant", "two-point")
+
+_SUM = 1e-6  # how far probabilities may be from a sum of one
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Estimates with standard errors: of K arms, of their differences, or of one value.
+
+    Attributes
+    ----------
+    estimate, stderr : float64[..., K] or float64[...]
+        NaN where nothing is known.
+    pairs : tuple of float64[..., K, K], or None
+        Of arms: every arm's mean (rows) less that of another (columns), and its standard error.
+
+    Examples
+    --------
+    >>> made = arm_means([0, 1, 1, 0] * 50, [1, 0, 1, 1, 1, 1, 0, 0] * 25, [[0.5, 0.5]] * 200)
+    >>> made.estimate.round(2), made.against(0).p_value().round(2)
+    (array([0.76, 0.5 ]), array([nan,  0.]))
+    """
+
+    estimate: Floats
+    stderr: Floats
+    pairs: tuple[Floats, Floats] | None = None
+
+    def interval(self, alpha: float = 0.05) -> tuple[Floats, Floats]:
+        """Return the ends of normal intervals, each of which misses with chance `alpha`."""
+        from scipy.special import ndtri
+
+        risk = _checks.number("alpha", alpha, 0.0, 1.0, open_low=True, open_high=True)
+        half = -ndtri(risk / 2.0) * self.stderr
+        return self.estimate - half, self.estimate + half
+
+    def p_value(self, null: Numbers = 0.0, alternative: str = "two-sided") -> Number:
+        """Return p-values of :func:`equinoise.inference.z_test` that what is estimated is `null`; or NaN."""
+        known = ~np.isnan(self.stderr)
+        made = z_test(
+            np.where(known, self.estimate, 0.0), null, np.where(known, self.stderr, 1.0), alternative
+        )
+        return as_given(np.where(known, made, np.nan))
+
+    def against(self, control: int) -> "Estimates":
+        """Return what is estimated of every arm's mean less that of a control; NaN for the control itself."""
+        if self.pairs is None:
+            raise ValueError("control must be an arm, and these are estimates of other values")
+        at = _checks.integer("control", control, 0, self.estimate.shape[-1] - 1)
+        difference, apart = self.pairs
+        return Estimates(difference[..., at], apart[..., at])
+
+    def contrast(self, arm: int, control: int) -> "Estimates":
+        """Return what is estimated of the mean of one arm less that of a control."""
+        of, at = self.against(control), _checks.integer("arm", arm, 0, self.estimate.shape[-1] - 1)
+        return Estimates(of.estimate[..., at], of.stderr[..., at])
+
+
+def arm_means(
+    arms: ArrayLike,
+    rewards: ArrayLike,
+    propensities: ArrayLike | None = None,
+    *,
+    method: str = "aipw",
+    weights: str = "constant",
+    decay: float = 0.7,
+    initial: float = 0.0,
+    batches: int | ArrayLike = 20,
+    n_arms: int | None = None,
+) -> Estimates:
+    """Estimate each arm's mean, and differences of means, from rounds of a randomised policy.
+
+    Parameters
+    ----------
+    arms : int64[..., T]
+        Arms pulled, from 0; leading axes are replicates.
+    rewards : float64[..., T]
+        Numbers or truth values.
+    propensities : float64[..., T, K] or float64[..., T], optional
+        Probabilities of every arm, which sum to 1 within 1e-6; or of the arm that was pulled, which is enough
+        but for weights "constant" and "two-point". Positive: an arm that could not be pulled in a round has
+        no unbiased estimate there; with those two weights such a round does not count. Not needed by "ols"
+        and "batched-ols".
+    method : {"aipw", "ols", "ipw", "hajek", "batched-ols"}
+        As at the head of :mod:`equinoise.inference.estimators`.
+    weights : {"constant", "uniform", "two-point"}
+        For "aipw".
+    decay : float
+        In [0, 1), for "two-point": e_t(a) is at least of the order t^-decay. At 0 it is "constant".
+    initial : float
+        m_t(a) before the arm's first pull, for "aipw".
+    batches : int or int64[T]
+        For "batched-ols": number of batches, of consecutive rounds; or the batch of every round, from 0. The
+        policy should not change within a batch.
+    n_arms : int, optional
+        K where propensities do not say; by default the largest arm and one.
+
+    Returns
+    -------
+    Estimates
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range. Rounds in which every arm is pulled once first
+        are left out by the caller.
+
+    References
+    ----------
+    .. [1] Hadad, Hirshberg, Zhan, Wager and Athey (2021), Confidence intervals for policy evaluation in
+       adaptive experiments, PNAS 118(15): adaptively weighted AIPW, its variance, the constant and the
+       two-point allocation rate, and contrasts of arms.
+    .. [2] Zhang, Janson and Murphy (2020), Inference for batched bandits, NeurIPS 33, Section 4: batched OLS,
+       there with one variance for all arms.
+    .. [3] Horvitz and Thompson (1952), A generalization of sampling without replacement from a finite
+       universe, JASA 47: "ipw".
+
+    Examples
+    --------
+    >>> log = [0, 1, 1, 0] * 25, [1, 0, 1, 0, 1] * 20, [[0.5, 0.5]] * 100
+    >>> made = arm_means(*log, weights="uniform")
+    >>> made.estimate.round(2), round(made.contrast(0, 1).p_value(), 2)
+    (array([0.61, 0.6 ]), 0.95)
+    """
+    kind = _checks.choice("method", method, METHODS)
+    rate = _checks.choice("weights", weights, WEIGHTS)
+    first = _checks.number("initial", initial)
+    falls = _checks.number("decay", decay, 0.0, 1.0, open_high=True)
+    if kind == "aipw":
+        kind = rate
+    if propensities is None and kind in ("ipw", "hajek", *WEIGHTS):
+        raise ValueError(f"propensities must be given for method {method!r}")
+    log = _log(arms, rewards, propensities, n_arms, zeros=kind in WEIGHTS[1:])
+    if kind in WEIGHTS[1:] and not log.chance.size:
+        raise ValueError(f"propensities must be those of all arms for weights {kind!r}, got one a round")
+    if kind == "batched-ols":
+        return _batched(log, batches)
+    return _weighted(kind, log, first, falls)
+
+
+def off_policy_value(
+    target: ArrayLike,
+    arms: ArrayLike,
+    rewards: ArrayLike,
+    propensities: ArrayLike,
+    *,
+    method: str = "ips",
+    predicted: ArrayLike | None = None,
+) -> Estimates:
+    """Return the mean reward that another policy would have had in the rounds of a log.
+
+    With w_t = p_t(A_t)/e_t(A_t), p_t the other policy's probabilities: the mean of w_t Y_t ("ips"); the same
+    divided by the mean of w_t ("snips"); or the mean of sum_a p_t(a) q_t(a) + w_t (Y_t - q_t(A_t)) ("dr"),
+    whose predictions q may be wrong.
+
+    Parameters
+    ----------
+    target : float64[K] or float64[..., T, K]
+        The other policy's probabilities, that sum to 1.
+    arms, rewards, propensities
+        As in :func:`arm_means`. Only propensities of the arms pulled are used.
+    method : {"ips", "snips", "dr"}
+    predicted : float64[K] or float64[..., T, K], optional
+        For "dr": predictions of rewards that do not know those of their round or later ones. By default the
+        mean of an arm's earlier rewards, and 0 before there are any.
+
+    Returns
+    -------
+    Estimates
+        Of one value, or one for each replicate. NaN where the policy has no arm in common with the log.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or out of range.
+
+    References
+    ----------
+    .. [1] Dudik, Langford and Li (2011), Doubly robust policy evaluation and learning, ICML, Section 2: "ips"
+       and "dr".
+    .. [2] Swaminathan and Joachims (2015), The self-normalized estimator for counterfactual learning,
+       NeurIPS, Section 4: "snips"; its variance is linearised.
+
+    Examples
+    --------
+    >>> log = [0, 1, 1, 0] * 50, [1, 0, 1, 1, 1, 1, 0, 0] * 25, [0.5, 0.5, 0.5, 0.5] * 50
+    >>> made = off_policy_value([0.2, 0.8], *log, method="snips")
+    >>> float(made.estimate.round(3)), [float(end.round(2)) for end in made.interval()]
+    (0.55, [0.47, 0.63])
+    """
+    kind = _checks.choice("method", method, ("ips", "snips", "dr"))
+    wanted = _checks.array("target", target, np.float64, None, low=0.0, high=1.0)
+    log = _log(arms, rewards, propensities, wanted.shape[-1] if wanted.ndim else None, zeros=True)
+    p = _of_rounds("target", wanted, log)
+    if float(np.abs(wanted.sum(axis=-1) - 1.0).max()) > _SUM:
+        raise ValueError("target must sum to 1 over the arms")
+    at, y = log.arms[..., None], log.rewards
+    w = np.take_along_axis(p, at, -1)[..., 0] / log.logged
+    if kind == "dr":
+        q = _earlier_means(log) if predicted is None else _of_rounds("predicted", predicted, log)
+        terms = (p * q).sum(axis=-1) + w * (y - np.take_along_axis(q, at, -1)[..., 0])
+    else:
+        terms = w * y
+    used, total = (w > 0.0).sum(axis=1), w.sum(axis=1) if kind == "snips" else np.full(len(w), w.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(used > 0, terms.sum(axis=1) / total, np.nan)
+        off = terms - (w if kind == "snips" else 1.0) * value[:, None]
+        spread = np.sqrt((off**2).sum(axis=1)) / total
+    spread = np.where((used > 1) & (spread > 0.0), spread, np.nan)
+    return Estimates(value.reshape(log.lead)[()], spread.reshape(log.lead)[()])
+
+
+class _Log(NamedTuple):
+    """A checked log: R replicates in rows, and the shape that they came in."""
+
+    arms: Ints  # [R, T]
+    rewards: Floats
+    logged: Floats  # propensities of the arms that were pulled
+    chance: Floats  # of all arms, [R, T, K]; of length 0 where they are not known
+    n_arms: int
+    lead: tuple[int, ...]
+
+
+def _log(
+    arms: ArrayLike,
+    rewards: ArrayLike,
+    propensities: ArrayLike | None,
+    n_arms: int | None,
+    zeros: bool = False,
+) -> _Log:
+    """Check a log; `zeros` are propensities of 0 that are taken, of arms that were not pulled."""
+    pulled = _checks.array("arms", _numbers(arms), np.int64, None, low=0)
+    if not pulled.ndim or not pulled.size:
+        raise ValueError(f"arms must have at least one round, got shape {pulled.shape}")
+    y = _checks.array("rewards", _numbers(rewards), np.float64, pulled.shape)
+    given = np.ones(pulled.shape) if propensities is None else np.asarray(propensities)
+    whole = given.ndim == pulled.ndim + 1
+    k = given.shape[-1] if whole else int(pulled.max()) + 1
+    if n_arms is not None:
+        k = _checks.integer("n_arms", n_arms, k, k if whole else None)
+    chance = _checks.array("propensities", given, np.float64, (*pulled.shape, k)[: given.ndim], high=1.0)
+    if whole and pulled.max() >= k:
+        raise ValueError(f"arms must be less than the {k} of the propensities, got {pulled.max()}")
+    logged = np.take_along_axis(chance, pulled[..., None], -1)[..., 0] if whole else chance
+    if not (logged > 0.0).all() or not (chance >= 0.0 if zeros else chance > 0.0).all():
+        raise ValueError("propensities must all be positive, got one of 0 or less")
+    if whole:
+        worst = float(np.abs(chance.sum(axis=-1) - 1.0).max())
+        if worst > _SUM:
+            raise ValueError(f"propensities must sum to 1 in every round, got a sum that is off by {worst:g}")
+    flat = -1, pulled.shape[-1]
+    chance = chance.reshape(*flat, k) if whole else np.empty((0, 0, 0))
+    rows = pulled.reshape(flat), y.reshape(flat), logged.reshape(flat)
+    return _Log(*rows, chance, k, pulled.shape[:-1])
+
+
+def _numbers(value: ArrayLike) -> Array:
+    """Return truth values as the numbers 0 and 1, and anything else as it is."""
+    given = np.asarray(value)
+    return given.astype(np.int64) if given.dtype == bool else given
+
+
+def _weighted(kind: str, log: _Log, initial: float = 0.0, decay: float = 0.0) -> Estimates:
+    from equinoise.inference.kernels import KINDS, weighted_means
+
+    n_runs, k = len(log.arms), log.n_arms
+    mean, cross = np.empty((n_runs, k)), np.zeros((n_runs, k, k))
+    weighted_means(*log[:4], KINDS.index(kind), initial, decay, np.empty((5, k)), mean, cross)
+    cells = (np.arange(n_runs)[:, None] * k + log.arms).ravel()
+    pulls = np.bincount(cells, minlength=n_runs * k).reshape(n_runs, k)
+    mean = np.where(pulls > 0, mean, np.nan)
+    variance = np.diagonal(cross, axis1=1, axis2=2)
+    tiny = 1e-24 * float(np.abs(log.rewards).max()) ** 2  # less is rounding, of rewards that were all alike
+    variance = np.where((pulls > 1) & (variance > tiny), variance, np.nan)
+    if kind == "ols":  # the unbiased one
+        variance = variance * pulls / np.fmax(pulls - 1, 1)
+    apart = variance[:, :, None] + variance[:, None, :] - 2.0 * (cross + np.swapaxes(cross, 1, 2))
+    difference = mean[:, :, None] - mean[:, None, :]
+    return _shaped(log, mean, np.sqrt(variance), difference, np.sqrt(np.maximum(apart, 0.0)))
+
+
+def _batched(log: _Log, batches: int | ArrayLike) -> Estimates:
+    (n_runs, rounds), k = log.arms.shape, log.n_arms
+    if isinstance(batches, int | np.integer):
+        count = min(_checks.integer("batches", batches, 1), rounds)
+        batch = np.arange(rounds, dtype=np.int64) * count // rounds
+    else:
+        batch = _checks.array("batches", batches, np.int64, (rounds,), low=0, high=rounds - 1)
+        count = int(batch.max()) + 1
+    cell = ((np.arange(n_runs)[:, None] * count + batch) * k + log.arms).ravel()
+    middle = log.rewards.mean(axis=1)
+    y = (log.rewards - middle[:, None]).ravel()
+    n, s, q = (np.bincount(cell, y**power, n_runs * count * k).reshape(-1, count, k) for power in (0, 1, 2))
+    some = np.fmax(n, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = (q - s * s / some).sum(axis=1) / np.fmax(n - 1.0, 0.0).sum(axis=1)
+        tiny = 1e-12 * float(np.abs(log.rewards).max()) ** 2
+        spread = np.where(spread > tiny, spread, np.nan)[:, None]
+        own = _added(s / some, spread / n, np.sqrt(n))
+        pairs = _added(
+            (s / some)[..., :, None] - (s / some)[..., None, :],
+            (spread / n)[..., :, None] + (spread / n)[..., None, :],
+        )
+    return _shaped(log, own[0] + middle[:, None], own[1], *pairs)
+
+
+def _added(mean: Floats, variance: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return means over batches [R, B, ...] weighted by the inverse of their errors, and standard errors."""
+    w = np.where(np.isposinf(variance), 0.0, variance**-0.5)
+    scale = w if weight is None else weight
+    total = w.sum(axis=1)
+    return (scale * mean).sum(axis=1) / scale.sum(axis=1), np.sqrt((w > 0.0).sum(axis=1)) / total
+
+
+def _shaped(log: _Log, mean: Floats, stderr: Floats, difference: Floats, apart: Floats) -> Estimates:
+    """Return estimates of arms [R, K] and of differences [R, K, K] in the shape of the log."""
+    k, same = log.n_arms, np.eye(log.n_arms, dtype=bool)
+    first, second = (np.where(same, np.nan, part).reshape(*log.lead, k, k) for part in (difference, apart))
+    return Estimates(mean.reshape(*log.lead, k), stderr.reshape(*log.lead, k), (first, second))
+
+
+def _of_rounds(name: str, value: ArrayLike, log: _Log) -> Floats:
+    """Return what is given of K arms, or of every round's, as float64[R, T, K]."""
+    given = _checks.array(name, value, np.float64, None)
+    shape = (*log.lead, log.arms.shape[1], log.n_arms)
+    if given.shape not in {shape, shape[-2:], shape[-1:]}:
+        raise ValueError(f"{name} must have shape ({log.n_arms},) or {shape}, got {given.shape}")
+    made: Floats = np.broadcast_to(given, shape).reshape(-1, *shape[-2:])
+    return made
+
+
+def _earlier_means(log: _Log) -> Floats:
+    """Return the mean of each arm's rewards before each round, float64[R, T, K]; 0 before there are any."""
+    took = log.arms[..., None] == np.arange(log.n_arms)
+    sums, pulls = (np.cumsum(part, axis=1) - part for part in (took * log.rewards[..., None], took * 1.0))
+    return np.asarray(sums / np.fmax(pulls, 1.0))

@@ -1,0 +1,295 @@
+"""Estimators of arms' means: exact expectations over every history of small experiments, twins, coverage."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests import naive_inference as naive
+
+from equinoise.inference import arm_means, kernels, off_policy_value, z_test
+
+MEANS = (0.3, 0.6)
+GREEDY = 0.4  # probability of a uniform draw
+KINDS = ("ols", "hajek", "ipw", "uniform", "constant", "two-point")
+
+
+def propensity(arms, rewards):
+    """Epsilon-greedy given the past: the better arm so far, an even chance while they are level."""
+    mean = [np.mean([y for a, y in zip(arms, rewards, strict=True) if a == arm] or [0.5]) for arm in (0, 1)]
+    if mean[0] == mean[1]:
+        return [0.5, 0.5]
+    best = int(mean[1] > mean[0])
+    return [1 - GREEDY / 2 if arm == best else GREEDY / 2 for arm in (0, 1)]
+
+
+@pytest.fixture(scope="module")
+def every():
+    """Every history of four rounds: arms, rewards, propensities, and its probability."""
+    found = []
+    for arms in itertools.product((0, 1), repeat=4):
+        for rewards in itertools.product((0.0, 1.0), repeat=4):
+            chances = [propensity(arms[:t], rewards[:t]) for t in range(4)]
+            weight = math.prod(chances[t][arms[t]] for t in range(4))
+            weight *= math.prod(MEANS[a] if y else 1 - MEANS[a] for a, y in zip(arms, rewards, strict=True))
+            found.append((arms, rewards, chances, weight))
+    arms, rewards, chances, weight = (np.array(part) for part in zip(*found, strict=True))
+    assert weight.sum() == pytest.approx(1.0)
+    return arms, rewards, chances, weight
+
+
+def raw(arms, rewards, chances, kind, initial=0.0):
+    """What the kernel computes, before NaN is put where nothing is known: means, and their variances."""
+    mean, cross = np.empty((len(arms), 2)), np.zeros((len(arms), 2, 2))
+    logged = np.take_along_axis(chances, arms[..., None], 2)[..., 0]
+    at = kernels.KINDS.index(kind)
+    kernels.weighted_means(arms, rewards, logged, chances, at, initial, 0.5, np.empty((5, 2)), mean, cross)
+    return mean, cross
+
+
+@pytest.mark.parametrize("kind", ["ipw", "uniform"])
+def test_unbiased_with_an_unbiased_variance(every, kind):
+    """T^2 variance is the sum of squares around the true mean, which is that around the mean and T (.)^2."""
+    *history, weight = every
+    mean, cross = raw(*history, kind, initial=0.45)
+    assert weight @ mean == pytest.approx(MEANS, abs=1e-14)
+    off = mean - MEANS
+    outer = off[:, :, None] * off[:, None, :]
+    expected = np.tensordot(weight, outer, 1)
+    assert np.tensordot(weight, np.tril(cross + outer / 4), 1) == pytest.approx(np.tril(expected), abs=1e-14)
+
+
+def test_the_plain_mean_is_biased_downwards(every):
+    arms, rewards, _, weight = every
+    mean = arm_means(arms, rewards, method="ols").estimate
+    for arm in (0, 1):
+        seen = ~np.isnan(mean[:, arm])
+        assert weight[seen] @ mean[seen, arm] / weight[seen].sum() < MEANS[arm] - 0.01
+
+
+@pytest.fixture(scope="module")
+def log():
+    rng = np.random.default_rng(6)
+    chances = rng.dirichlet(np.ones(4), (3, 120)).clip(0.02)
+    chances /= chances.sum(axis=-1, keepdims=True)
+    arms = (rng.random((3, 120, 1)) > chances.cumsum(axis=-1)[..., :-1]).sum(axis=-1)
+    return arms, rng.normal(size=(3, 120)) + arms, chances
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_against_loops(log, kind):
+    arms, rewards, chances = log
+    options = {"weights": kind} if kind not in KINDS[:3] else {"method": kind}
+    made = arm_means(*log, **options, decay=0.6, initial=0.2)
+    for r in range(3):
+        mean, cross = naive.arm_estimates(arms[r], rewards[r], chances[r], kind, 0.6, 0.2)
+        variance = np.diagonal(cross).copy()
+        if kind == "ols":
+            pulls = np.bincount(arms[r])
+            variance *= pulls / (pulls - 1)
+            assert made.estimate[r] == pytest.approx([rewards[r][arms[r] == a].mean() for a in range(4)])
+            own = [stats.sem(rewards[r][arms[r] == a]) for a in range(4)]
+            assert made.stderr[r] == pytest.approx(own, rel=1e-12)
+        assert made.estimate[r] == pytest.approx(mean, rel=1e-11)
+        assert made.stderr[r] == pytest.approx(np.sqrt(variance), rel=1e-11)
+        apart = made.contrast(3, 1)
+        assert apart.estimate[r] == pytest.approx(mean[3] - mean[1], rel=1e-11)
+        expected = variance[3] + variance[1] - 2 * (cross[3][1] if kind != "ols" else 0.0)
+        assert apart.stderr[r] == pytest.approx(math.sqrt(expected), rel=1e-11)
+        alone = arm_means(arms[r], rewards[r], chances[r], **options, decay=0.6, initial=0.2)
+        assert (alone.estimate == made.estimate[r]).all() and (alone.stderr == made.stderr[r]).all()
+
+
+def test_shares_of_the_two_point_rate_add_up_and_fall_back_to_the_constant_one(log):
+    constant, two_point = (arm_means(*log, weights=name, decay=0.0) for name in ("constant", "two-point"))
+    assert two_point.estimate == pytest.approx(constant.estimate, rel=1e-12)
+    assert two_point.stderr == pytest.approx(constant.stderr, rel=1e-12)
+
+
+def test_batched_differences_against_loops(log):
+    arms, rewards, _ = log
+    batches = np.arange(120) * 7 // 120
+    made, labelled = (arm_means(arms, rewards, method="batched-ols", batches=b) for b in (7, batches))
+    assert (made.estimate == labelled.estimate).all() and np.isnan(made.against(2).estimate[:, 2]).all()
+    for r, (a, c) in itertools.product(range(3), itertools.permutations(range(4), 2)):
+        expected = naive.batched_difference(arms[r], rewards[r], batches, a, c)
+        found = made.contrast(a, c)
+        assert (found.estimate[r], found.stderr[r]) == pytest.approx(expected, rel=1e-10)
+    one = arm_means(arms, rewards, method="batched-ols", batches=1)
+    plain = arm_means(arms, rewards, method="ols")
+    assert one.estimate == pytest.approx(plain.estimate) and one.stderr == pytest.approx(plain.stderr)
+
+
+def test_a_drift_that_all_arms_share_leaves_differences_in_batches_as_they_are(log):
+    arms, rewards, _ = log
+    drift = np.repeat([0.0, 5.0, -3.0, 8.0], 30)
+    found = [arm_means(arms, y, method="batched-ols", batches=4).pairs for y in (rewards, rewards + drift)]
+    assert found[0][0] == pytest.approx(found[1][0], abs=1e-9, nan_ok=True)
+    assert found[0][1] == pytest.approx(found[1][1], abs=1e-9, nan_ok=True)
+
+
+def test_the_pulled_arms_propensities_are_enough(log):
+    arms, rewards, chances = log
+    logged = np.take_along_axis(chances, arms[..., None], -1)[..., 0]
+    for options in (
+        {"weights": "uniform"},
+        *({"method": name} for name in ("ipw", "hajek", "ols", "batched-ols")),
+    ):
+        one, other = (arm_means(arms, rewards, given, **options) for given in (chances, logged))
+        assert (one.estimate == other.estimate).all() and (one.stderr == other.stderr).all()
+    with pytest.raises(ValueError, match="propensities must be those of all arms for weights 'constant'"):
+        arm_means(arms, rewards, logged)
+
+
+@pytest.mark.parametrize("method", ["ols", "ipw", "hajek", "aipw", "batched-ols"])
+def test_nothing_is_said_of_what_nobody_saw(method):
+    """Arm 2 was never pulled, arm 1 once, and arm 0 always gave the same: no spread is known but by ipw."""
+    arms, rewards = [0] * 9 + [1], [0.1] * 10
+    made = arm_means(arms, rewards, np.full((10, 3), 1 / 3), method=method, initial=0.1)
+    assert np.isnan(made.estimate).tolist() == [False, False, True]
+    assert np.isnan(made.stderr).tolist() == [method != "ipw", True, True]
+    assert np.isnan(made.against(1).stderr).all() and np.isnan(made.p_value()[1:]).all()
+    assert np.isnan(made.interval()[0][1:]).all()
+
+
+def test_intervals_and_p_values(log):
+    made = arm_means(*log).against(0)
+    low, high = made.interval(0.1)
+    assert (high - low)[:, 1:] == pytest.approx(2 * stats.norm.ppf(0.95) * made.stderr[:, 1:])
+    assert made.p_value(0.5, "greater")[:, 1:] == pytest.approx(
+        z_test(made.estimate[:, 1:], 0.5, made.stderr[:, 1:], "greater")
+    )
+    assert isinstance(
+        arm_means([0, 1] * 9, [True, False, True] * 6, [0.5] * 18, method="ipw").contrast(0, 1).p_value(),
+        float,
+    )
+    with pytest.raises(ValueError, match="control must be an arm, and these"):
+        made.against(0)
+
+
+# Another policy's value
+
+
+@pytest.mark.parametrize("method", ["ips", "snips", "dr"])
+def test_values_are_those_of_the_open_bandit_pipeline(log, method):
+    arms, rewards, chances = log
+    rng = np.random.default_rng(3)
+    target, predicted = rng.dirichlet(np.ones(4), (3, 120)), rng.random((3, 120, 4))
+    logged = np.take_along_axis(chances, arms[..., None], -1)[..., 0]
+    made = off_policy_value(target, arms, rewards, chances, method=method, predicted=predicted)
+    same = off_policy_value(target, arms, rewards, logged, method=method, predicted=predicted)
+    assert (made.estimate == same.estimate).all() and made.estimate.shape == (3,)
+    for r in range(3):
+        expected = naive.policy_value(target[r], arms[r], rewards[r], logged[r], method, predicted[r])
+        assert made.estimate[r] == pytest.approx(expected, rel=1e-12)
+        w = np.take_along_axis(target[r], arms[r][:, None], 1)[:, 0] / logged[r]
+        if method != "dr":  # errors by resampling's limit: the spread of the rounds' own parts
+            part = w * rewards[r] if method == "ips" else w * (rewards[r] - expected) / w.mean()
+            assert made.stderr[r] == pytest.approx(part.std() / math.sqrt(120), rel=0.02)
+
+
+def test_values_of_one_arm_are_its_estimates(log):
+    arms, rewards, chances = log
+    for method, options in (
+        ("ips", {"method": "ipw"}),
+        ("snips", {"method": "hajek"}),
+        ("dr", {"weights": "uniform"}),
+    ):
+        means = arm_means(*log, **options)
+        for arm in range(4):
+            made = off_policy_value(np.eye(4)[arm], arms, rewards, chances, method=method)
+            assert made.estimate == pytest.approx(means.estimate[:, arm], rel=1e-11)
+            assert made.stderr == pytest.approx(means.stderr[:, arm], rel=1e-11)
+
+
+def test_a_policy_that_has_nothing_in_common_with_the_log():
+    for method in ("ips", "snips", "dr"):
+        made = off_policy_value([0.0, 0.0, 1.0], [0, 1] * 5, [0.5] * 10, [0.5] * 10, method=method)
+        assert np.isnan(made.estimate) and np.isnan(made.stderr)
+
+
+# Coverage
+
+
+def thompson(rng, runs, batches, size, means, floor=0.1):
+    """Thompson sampling of Gaussian beliefs with a mixed floor, renewed between batches."""
+    k = len(means)
+    s, n = np.zeros((runs, k)), np.zeros((runs, k))
+    parts = []
+    for _ in range(batches):
+        draws = rng.normal((s + 1) / (n + 2), 0.5 / np.sqrt(n + 2), (400, runs, k)).argmax(axis=-1)
+        won = np.stack([(draws == a).mean(axis=0) for a in range(k)], axis=-1)
+        chance = np.repeat(((1 - floor) * won + floor / k)[:, None], size, axis=1)
+        arms = (rng.random((runs, size, 1)) > chance.cumsum(axis=-1)[..., :-1]).sum(axis=-1)
+        rewards = (rng.random((runs, size)) < np.array(means)[arms]).astype(float)
+        for a in range(k):
+            n[:, a] += (arms == a).sum(axis=1)
+            s[:, a] += ((arms == a) * rewards).sum(axis=1)
+        parts.append((arms, rewards, chance))
+    return tuple(np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("means", [(0.5,) * 5, (0.59, 0.5, 0.5, 0.5, 0.5)])
+def test_intervals_cover_as_often_as_they_say(means):
+    """95% intervals of all arms in 1,000 runs: 93 to 97%, 4 of their standard errors or more from 94.7%."""
+    history = thompson(np.random.default_rng(5), 1000, 20, 100, means)
+    for options in ({}, {"method": "batched-ols", "batches": 20}):
+        made = arm_means(*history, **options)
+        of = made.against(0)
+        for estimates, true in ((made, np.array(means)), (of, np.array(means) - means[0])):
+            low, high = estimates.interval()
+            covered = np.mean(((low <= true) & (true <= high))[:, int(estimates is of) :])
+            assert 0.93 < covered < 0.97, (options, covered)
+    plain = arm_means(*history, method="ols")
+    assert (plain.estimate.mean(axis=0)[1:] < np.array(means)[1:] - 0.008).all()
+
+
+ONE = [0, 1], [0.0, 1.0], [[0.5, 0.5]] * 2
+
+
+@pytest.mark.parametrize(
+    ("argument", "arguments", "options"),
+    [
+        ("arms", ([0, 2], *ONE[1:]), {}),
+        ("arms", ([0, -1], *ONE[1:]), {}),
+        ("arms", ([0.0, 1.0], *ONE[1:]), {}),
+        ("arms", ([], [], np.empty((0, 2))), {}),
+        ("rewards", ([0, 1], [0.0, math.nan], ONE[2]), {}),
+        ("rewards", ([0, 1], [0.0], ONE[2]), {}),
+        ("propensities", (*ONE[:2], [[0.5, 0.5], [1.0, 0.0]]), {"method": "ipw"}),
+        ("propensities", (*ONE[:2], [[0.5, 0.5], [1.0, 0.0]]), {}),
+        ("propensities", (*ONE[:2], [[0.5, 0.5], [1.1, -0.1]]), {}),
+        ("propensities", (*ONE[:2], [[0.5, 0.5], [0.5, 0.6]]), {}),
+        ("propensities", (*ONE[:2], [[0.5, 0.5], [0.5, math.nan]]), {}),
+        ("propensities", (*ONE[:2], [0.5]), {"method": "hajek"}),
+        ("propensities", ONE[:2], {}),
+        ("method", ONE, {"method": "best"}),
+        ("weights", ONE, {"weights": "even"}),
+        ("initial", ONE, {"initial": math.inf}),
+        ("decay", ONE, {"decay": 1.0}),
+        ("batches", ONE, {"method": "batched-ols", "batches": 0}),
+        ("batches", ONE, {"method": "batched-ols", "batches": [0]}),
+        ("n_arms", ONE[:2], {"method": "ols", "n_arms": 1}),
+    ],
+)
+def test_bad_arguments(argument, arguments, options):
+    with pytest.raises((TypeError, ValueError), match=f"^{argument} must"):
+        arm_means(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("argument", "target", "options"),
+    [
+        ("target", [0.5, 0.6], {}),
+        ("target", [[0.5, 0.5]], {}),
+        ("target", [1.5, -0.5], {}),
+        ("target", 1.0, {}),
+        ("method", [0.5, 0.5], {"method": "dm"}),
+        ("predicted", [0.5, 0.5], {"method": "dr", "predicted": [1.0, 2.0, 3.0]}),
+    ],
+)
+def test_bad_targets(argument, target, options):
+    with pytest.raises((TypeError, ValueError), match=f"^{argument} must"):
+        off_policy_value(target, *ONE, **options)
