@@ -349,8 +349,8 @@ class Profile:
         return pictures.distributions(ax, *parts, values=values, unit=unit)
 
     def certificate(self) -> dict[str, Any]:
-        """Return what is and is not protected, for JSON; see :mod:`equinoise.nvo.release.rows`."""
-        from equinoise.nvo.release.rows import certificate
+        """Return what is and is not protected; see :mod:`equinoise.nvo.release.certificate`."""
+        from equinoise.nvo.release.certificate import certificate
 
         return certificate(self)
 

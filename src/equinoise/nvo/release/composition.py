@@ -5,22 +5,16 @@ privacy losses add up. Here their sum is bounded for the worst record, by the di
 (Koskela et al., 2020; package dp-accounting) or, where that package is missing, by Rényi divergences.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Callable, Floats, Ints
 from equinoise.nvo.noise import Noise
-from equinoise.nvo.profile import Evaluation
-
-if TYPE_CHECKING:
-    from equinoise.nvo.profile import Profile
+from equinoise.nvo.profile import Evaluation, Profile
 
 DELTA = 1e-5
 _ORDERS = 1.0 + 2.0 ** np.arange(-3.0, 10.25, 0.5)  # of the Rényi divergences
