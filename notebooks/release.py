@@ -48,10 +48,14 @@ axes = pictures.distributions(
 sample = profile.sample(500, seed=None)  # None: from the operating system, as a real release must be
 certificate = profile.certificate()
 print(certificate["promise"])
-print(certificate["limits"][2])
+together = certificate["composed"]
+print(
+    f"all {together['rows']} rows: epsilon {together['epsilon']:.2f} for the worst record, {together['median']:.2f} at the median"
+)
 print(f"medians: {np.median(incomes):.1f} in the data, {np.median(sample):.1f} in the file")
 
 # %% [markdown]
 # **Answer.** Yes, for each draw: every household is hidden to the realised epsilon above, and the distribution is
 # preserved. Two limits: a file of many rows is many draws (`equinoise nvo --total-epsilon` finds the epsilon per row
-# that keeps a total), and the scales depend on everybody's income, so they stay with the steward.
+# that keeps a total), and the scales depend on everybody's income, so they stay with the steward, as do all figures
+# computed from them: others get the file and `nvo.release.statement`, a certificate of what was asked for.

@@ -27,7 +27,14 @@ BUDGETS = {
     "cli": 800,
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
-STILL = {"games": 3_837, "efb": 2_982, "inference": 1_760, "experiments": 3_352, "cli": 817}
+STILL = {
+    "games": 3_837,
+    "efb": 2_982,
+    "nvo": 5_100,
+    "inference": 1_760,
+    "experiments": 3_352,
+    "cli": 802,
+}
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file
 MOST_FILES = 12  # of a folder, without those of its sub-folders

@@ -28,7 +28,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     start = f".{target.name[:200]}."
     for left in target.parent.glob(glob.escape(start) + "*.tmp"):  # of a writer that was killed
         with contextlib.suppress(OSError), left.open("rb+") as found:
-            if _HEX.fullmatch(left.name.removeprefix(start)) and _claimed(found):
+            if _HEX.fullmatch(left.name.removeprefix(start)) and claimed(found):
                 left.unlink()
     beside = target
     try:
@@ -53,11 +53,11 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
 def _new(target: Path, start: str) -> IO[bytes]:
     """Open a file of one's own beside a target: claimed before another writer took it for a left one."""
     file = target.with_name(f"{start}{uuid.uuid4().hex[:12]}.tmp").open("xb")
-    _claimed(file)
+    claimed(file)
     return file if Path(file.name).exists() else _new(target, start)
 
 
-def _claimed(file: IO[bytes]) -> bool:
+def claimed(file: IO[bytes] | int) -> bool:
     """Lock a file until it is closed; whether nobody else had. Windows keeps open files by itself."""
     with contextlib.suppress(ImportError, OSError):  # OSError: another writer, or no locks there
         import fcntl

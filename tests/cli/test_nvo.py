@@ -49,7 +49,7 @@ def read(path):
 def test_a_release_is_a_sample_a_certificate_and_what_stays(capsys):
     assert main(GOOD) == 0
     assert capsys.readouterr().err == ""
-    assert names("release") == ["certificate.json", "distribution.png", "noise.png", "private", "sample.csv"]
+    assert names("release") == ["certificate.json", "distribution.png", "private", "sample.csv"]
     assert names("release/private") == PRIVATE
     if os.name == "posix":
         assert stat.S_IMODE(Path("release/private").stat().st_mode) == 0o700
@@ -58,9 +58,10 @@ def test_a_release_is_a_sample_a_certificate_and_what_stays(capsys):
     assert len(rows) == 300
     assert all(re.fullmatch(r"-?\d+", row[0]) for row in rows)  # integers come back as integers
     certificate = json.loads(Path("release/certificate.json").read_text(encoding="utf-8"))
-    assert (certificate["certified"], certificate["n"], certificate["bins"]) == (True, 300, 41)
-    assert certificate["bounds"] == {"low": 100.0, "high": 250.0, "source": "public"}
+    assert (certificate["epsilon"], certificate["rows"], certificate["bins"]) == (1.0, None, 41)
+    assert certificate["bounds"] == [100.0, 250.0]
     assert certificate["sampling"] == "operating system"
+    certificate = json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))["certificate"]
     assert certificate["realised_epsilon"]["removal"] <= 1.0
     assert certificate["composed"]["rows"] == 300
 
@@ -83,7 +84,7 @@ def test_the_table_and_the_sentences_are_on_the_terminal(capsys):
     assert rows["records that are satisfied"] == ["300"] * 4
     for heading in ("NVO", "as in the", "for any", "for these"):
         assert heading in out
-    assert max(map(len, out.partition("Each of")[0].splitlines()[1:])) <= 80
+    assert max(map(len, out.partition("Each record")[0].splitlines()[1:])) <= 80
     words = " ".join(out.split())
     certificate = json.loads(Path("release/certificate.json").read_text(encoding="utf-8"))
     for number, sentence in enumerate(certificate["limits"], 1):
@@ -101,10 +102,9 @@ def test_the_private_files_hold_the_data_and_the_scales(drawn, capsys):
     frame = pd.read_csv("people.csv")
     assert [int(row[1]) for row in rows] == frame["height_cm"].tolist()
     assert all(float(row[4]) > 0 for row in rows)
-    for picture in ("distribution.png", "noise.png"):
-        shown, kept = (Path(folder, picture).read_bytes() for folder in ("release", "release/private"))
-        assert shown.startswith(b"\x89PNG") and kept.startswith(b"\x89PNG")
-        assert shown != kept
+    shown, kept = (Path(folder, "distribution.png").read_bytes() for folder in ("release", "release/private"))
+    assert shown.startswith(b"\x89PNG") and kept.startswith(b"\x89PNG")
+    assert shown != kept
     document = json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))
     assert document["parameters"]["column"] == "height_cm"
     assert document["table"][0]["mechanism"] == "NVO"
@@ -120,7 +120,7 @@ def test_without_bounds_and_with_a_seed_there_are_warnings(capsys):
     assert len(err.splitlines()) == 2
     certificate = json.loads(Path("a/certificate.json").read_text(encoding="utf-8"))
     assert certificate["sampling"] == "seeded: not private"
-    assert certificate["bounds"]["source"] == "the data's own"
+    assert certificate["bounds"] is None
     assert "Randomness of the sample: seeded: not private." in out
     assert main([*SMALL, "--epsilon", "1", "--seed", "5", "--rows", "12", "--out", "b"]) == 0
     assert Path("a/sample.csv").read_bytes() == Path("b/sample.csv").read_bytes()
@@ -221,19 +221,27 @@ def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
 
 
 @pytest.mark.compiled
-def test_a_run_that_fails_leaves_no_earlier_sample(capsys):
+def test_a_run_that_fails_leaves_an_earlier_release_as_it_was(capsys):
     assert main(GOOD) == 0
-    Path("release/notes.txt").write_text("mine", encoding="utf-8")
-    assert main([*GOOD, "--epsilon", "0"]) == 2  # wrong use changes nothing
-    assert Path("release/sample.csv").is_file()
-    capsys.readouterr()
+    before = {path: path.read_bytes() for path in Path("release").rglob("*.*")}
+    assert main([*GOOD, "--epsilon", "0"]) == 2
     assert main([*GOOD, "--epsilon", "0.01", "--scales", "0.01", "--search", "best-response"]) == 1
     err = capsys.readouterr().err
-    assert err.endswith("no sample was written, and the earlier one in release was removed\n")
-    assert names("release") == ["notes.txt", "private"]
-    assert names("release/private") == []
+    assert err.endswith("no sample was written, and the earlier release is as it was\n")
+    assert {path: path.read_bytes() for path in Path("release").rglob("*.*")} == before
     assert main(GOOD) == 0
-    assert names("release/private") == PRIVATE
+    assert Path("release/sample.csv").read_bytes() != before[Path("release/sample.csv")]
+    assert names(".") == ["people.csv", "release"]
+
+
+def test_a_folder_with_other_files_is_refused_before_the_work(capsys):
+    Path("release").mkdir()
+    Path("release/notes.txt").write_text("mine", encoding="utf-8")
+    assert main(GOOD) == 2
+    assert (
+        "--out must be a folder of its own, got 'release' with 'notes.txt' in it" in capsys.readouterr().err
+    )
+    assert names("release") == ["notes.txt"]
 
 
 def test_the_file_that_is_read_is_never_overwritten(capsys):

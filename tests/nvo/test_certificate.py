@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 import sys
 
 import numpy as np
@@ -11,8 +13,8 @@ import pytest
 
 import equinoise
 from equinoise.nvo import Histogram, NoiseGame
+from equinoise.nvo.release.certificate import certificate, statement, words
 from equinoise.nvo.release.composition import compose
-from equinoise.nvo.release.rows import certificate, limits, promise
 
 
 def make(bounds=(140, 200), scale=0.6, epsilon=1.0):
@@ -66,25 +68,25 @@ def test_a_seed_is_named_and_called_not_private():
     assert any("seed 0 and is not private" in sentence for sentence in found["warnings"])
 
 
-def test_there_are_four_limits_with_this_release_s_figures():
-    profile = make()
-    found = certificate(profile, rows=5)
+def test_there_are_four_limits_in_fixed_words():
+    found = certificate(make(), rows=5)
     frozen, bounds, draws, relations = found["limits"]
     assert "without someone" in frozen
     assert "secret" in frozen
     assert "140 to 200 count as public" in bounds
-    assert "All 5 rows together" in draws
-    assert f"{found['composed']['epsilon']:.3g}" in draws
-    assert "with probability 0.00001." in draws
-    assert f"{profile.realised_epsilon:.3g}" in relations
-    assert f"{profile.realised_epsilon_addition:.3g}" in relations
+    assert "All rows together tell more than one" in draws
+    assert "5 rows were asked for" in draws
+    assert "removal" in relations
     assert all("\n" not in sentence and sentence.endswith(".") for sentence in found["limits"])
+    assert certificate(make(scale=0.9), rows=5)["limits"] == found["limits"]
+    assert "the number of records is known" in certificate(make())["limits"][2]
+    assert "fixed and secret" in certificate(make(), total=2.0)["limits"][0]
 
 
 def test_bounds_from_the_data_are_marked():
     found = certificate(make(bounds=None, scale=2.0))
     assert found["bounds"] == {"low": 150.0, "high": 190.0, "source": "the data's own"}
-    assert "150 and 190" in found["limits"][1]
+    assert "150" not in found["limits"][1]  # for it is a record's
     assert "Give bounds" in found["limits"][1]
     assert any("bounds" in sentence for sentence in found["warnings"])
     assert not any("bounds" in sentence for sentence in certificate(make())["warnings"])
@@ -99,12 +101,28 @@ def test_what_is_not_certified_promises_nothing():
     assert json.dumps(found, allow_nan=False)
 
 
-def test_the_promise_is_in_figures():
-    words = promise(make(epsilon=1.5))
-    assert "Each of the 8 records" in words
-    assert "a factor of at most e^1.5 = 4.48 (" in words
-    assert "at most e^800 (" in promise(make(epsilon=800.0, scale=0.5))
-    assert "at most 51% (" in promise(make(epsilon=0.41, scale=1.0))
+def promise(epsilon=None, total=None, delta=0.0):
+    return words(epsilon, total, [(0.0, 9.0)], 3, delta=delta)[0]
+
+
+def test_the_promise_is_what_was_asked_for():
+    assert "at most e^1.5 = 4.48." in promise(1.5)
+    assert "at most e^800." in promise(800.0)
+    assert "by at most 51%." in promise(0.41)
+    assert "all rows together to epsilon 2, except with probability 0.00001." in promise(total=2.0)
+    assert "to epsilon 0.5 and delta 1e-06." in promise(0.5, delta=1e-6)
+
+
+def test_others_get_what_was_asked_for():
+    asked = {"epsilon": None, "total_epsilon": 2.0, "bounds": None, "rows": None, "seed": 3, "bins": 7}
+    found = statement(asked, b"a\n1\n", 1)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["sample"] == {"sha256": hashlib.sha256(b"a\n1\n").hexdigest(), "rows": 1}
+    assert asked.items() <= found.items()
+    assert found["sampling"] == "seeded: not private"
+    assert len(found["warnings"]) == 2
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
+    assert found["limits"] == words(None, 2.0, [None], None)[1]
 
 
 def test_without_the_accountant_there_is_a_looser_bound(monkeypatch):
@@ -115,12 +133,6 @@ def test_without_the_accountant_there_is_a_looser_bound(monkeypatch):
     assert loose["composed"]["method"] == "Rényi divergence"
     assert loose["composed"]["epsilon"] >= close["composed"]["epsilon"]
     assert math.isfinite(loose["composed"]["epsilon"])
-
-
-def test_limits_are_there_for_others_too():
-    profile = make()
-    total = compose(profile.game.noise, profile.counts, profile.evaluation, 3)
-    assert len(limits(profile, total)) == 4
 
 
 @pytest.mark.parametrize(

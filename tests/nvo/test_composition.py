@@ -163,6 +163,22 @@ def test_a_record_that_shows_nearly_for_sure_has_a_finite_epsilon():
     assert profile.realised_epsilon < found.removal <= 3 * profile.realised_epsilon * (1 + 1e-9)
 
 
+def test_a_share_that_rounds_to_nearly_one_loses_nothing():
+    rng = np.random.default_rng(0)
+    above = 0
+    for _ in range(300):
+        bins, values = int(rng.integers(20, 80)), np.append(rng.integers(0, 3, int(rng.integers(2, 40))), 9)
+        histogram = Histogram.from_values(values, bins, percentile=0.501)
+        game = NoiseGame(histogram, 100.0, np.array([1 / rng.uniform(40, 75)]))
+        profile = game.profile(histogram.counts[:, None])
+        if 37.0 < profile.realised_epsilon < math.inf:
+            found = compose(game.noise, profile.counts, profile.evaluation, 1)
+            # delta 1e-5 of a record that alone has 1/n of the rows takes less than 0.01 from it
+            assert found.removal == pytest.approx(profile.realised_epsilon, abs=0.01)
+            above += 1
+    assert above > 100
+
+
 @pytest.mark.parametrize("epsilon", [1e-6, 700.0])
 def test_extreme_epsilons_are_finite(epsilon):
     rng = np.random.default_rng(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import math
 
 import numpy as np
@@ -286,3 +287,14 @@ def test_the_laplace_baseline_of_the_paper(column):
             assert profile.kl == pytest.approx(kl, abs=0.002)
         assert profile.certified
     assert 1e-4 < NoiseGame(histogram, 1).laplace("paper").realised_epsilon < 1.3e-3
+
+
+@pytest.mark.parametrize("steps", [-2, -1, 0, 1, 2])
+def test_a_record_at_its_limit_is_decided_exactly(steps):
+    # two and two records without noise: bin 0 comes at 1/2, and at 1/3 where one of its two is missing
+    histogram = Histogram.from_values([0, 0, 1, 1], n_bins=2, range_epsilon=1e9)
+    epsilon = math.log(1.5) + steps * math.ulp(math.log(1.5))
+    with decimal.localcontext(prec=50):
+        enough = decimal.Decimal(epsilon) >= decimal.Decimal("1.5").ln()
+    found = NoiseGame(histogram, epsilon, [1e-4]).profile(histogram.counts[:, None])
+    assert found.n_satisfied == (4 if enough else 0)

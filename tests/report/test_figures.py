@@ -135,13 +135,3 @@ def test_noise_is_drawn_where_there_are_records():
     np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), [0.2, 0.2])
     assert ax.get_yscale() == "log"
     assert "cm" in ax.get_ylabel()
-
-
-def test_noise_is_drawn_by_how_far_it_moves_a_value():
-    offsets, wide, narrow = np.arange(-5, 6) * 2.0, np.full(11, 1 / 11), np.eye(11)[5]
-    series = [("wide", wide), ("narrow", narrow)]
-    ax = pictures.noise_shapes(figures.figure().subplots(), offsets, series, unit="cm")
-    assert [line.get_label() for line in ax.lines] == ["wide", "narrow"]
-    np.testing.assert_array_equal(ax.lines[0].get_xdata(), offsets)
-    np.testing.assert_array_equal(ax.lines[1].get_ydata(), narrow)
-    assert (ax.get_xlabel(), ax.get_yscale()) == ("noise (cm)", "log")

@@ -33,7 +33,7 @@ _OWN = "the range comes from the data's own smallest and largest value, which sh
 _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
 
 
-def show(made: Any, written: list[Path]) -> None:
+def show(made: Any, names: list[str], out: Path) -> None:
     """Print the table, and what is and is not protected, or why there is no sample."""
     said = made.certificate
     n, left_out = said["n"], made.column.n_rows - said["n"]
@@ -60,26 +60,16 @@ def show(made: Any, written: list[Path]) -> None:
             f"let records choose it too: --search anneal --scales {','.join(scales)}"
         )
     paragraph(said["promise"])
+    rows = f"all {said['rows']:,} rows"
+    common.print_table(made.losses(), ("epsilon, at most", "one row", rows), ("", ".3g", ".3g"))
     for number, sentence in enumerate(said["limits"], 1):
         paragraph(sentence, f"{number}. ")
     if said["composed"]["method"] == "Rényi divergence":
         advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
         paragraph(f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.")
     print(f"Randomness of the sample: {said['sampling']}.")
-    print(f"For others: {', '.join(str(path) for path in written if path.parent.name != 'private')}")
-    print(f"Not for others: {', '.join(str(path) for path in written if path.parent.name == 'private')}")
-
-
-def reason(made: Any) -> str:
-    """Return in one clause why there is no sample."""
-    game = made.profile.game
-    if made.parameters.total_epsilon is not None:
-        return (
-            f"no epsilon per row was found with which all {made.certificate['rows']:,} rows stay within "
-            f"{made.parameters.total_epsilon:g} and every record is satisfied"
-        )
-    wrong = game.n - made.profile.n_satisfied
-    return f"{wrong:,} of {game.n:,} records are not satisfied at epsilon {game.epsilon:.4g}"
+    print(f"For others: {', '.join(str(out / name) for name in names if '/' not in name)}")
+    print(f"Not for others: {', '.join(str(out / name) for name in names if '/' in name)}")
 
 
 def _explain(made: Any) -> None:
@@ -119,7 +109,7 @@ def command(
     epsilon: Annotated[float | None, option("Privacy of one row of the sample.")] = None,
     total_epsilon: Annotated[float | None, option("Privacy of all rows together, not of one.")] = None,
     bounds: Annotated[tuple[float, float] | None, option(_BOUNDS, metavar="LO HI")] = None,
-    rows: Annotated[int | None, option("Rows of the sample; by default as many as FILE.")] = None,
+    rows: Annotated[int | None, option("Rows of the sample; by default FILE's number.")] = None,
     bins: Annotated[int, option("Bins of the range.")] = 101,
     scales: Annotated[str, option(_SCALES, names=lambda _: equinoise.nvo.noise.NAMES)] = "default",
     search: Annotated[str, one_of("anneal", "best-response", "genetic")] = "anneal",
@@ -136,38 +126,33 @@ def command(
 
     Every record gets only as much noise as its privacy needs. Writes the sample with its certificate and
     figures, and into private/ what is not for others. Exits 1 without a sample when not every record is
-    satisfied. An earlier release in --out is replaced.
+    satisfied. An earlier release in --out, a folder of its own, is replaced by a whole one.
     """
-    from equinoise import _files
     from equinoise.experiments.commands import nvo
 
     with common.refusing(context, path="FILE", values="--column") as (folder, threads):
         parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales))
         with working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)
-        earlier = [folder / name for name in nvo.FILES if (folder / name).is_file()]
-        if any(path.samefile(file) for path in earlier):
+        if file.resolve().is_relative_to(out.resolve()):
             raise ValueError(f"out must not be a folder in which FILE would be overwritten, got {str(out)!r}")
+        folder = nvo.folder.own("out", folder)
     if bounds is None:
         say(f"warning: without --bounds {_OWN}")
     if seed is not None:
         say("warning: with --seed the sample can be drawn again by others: it is not private")
-    for path in earlier:  # or a sample could be taken for this run's when it fails
-        path.unlink()
     with threads as pool:
         made = nvo.release(read, histogram, parameters, executor=pool, progress=True, working=working)
-    written = []
-    if made.sample is not None:
-        files = made.files()
-        (folder / "private").mkdir(mode=0o700, parents=True, exist_ok=True)
-        written = _files.write_all(folder, files)
+    files = {} if made.sample is None else made.files()
+    if files:
+        nvo.folder.put(folder, files)
     if as_json:
         common.print_json(made.document())
     else:
-        show(made, written)
+        show(made, list(files), out)
     if made.sample is None:
-        removed = f", and the earlier one in {folder} was removed" if earlier else ""
-        say(f"failed: {reason(made)}; no sample was written{removed}")
+        kept = ", and the earlier release is as it was" if folder.exists() else ""
+        say(f"failed: {made.reason()}; no sample was written{kept}")
         raise typer.Exit(1)
 
 

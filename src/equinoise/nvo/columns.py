@@ -1,22 +1,16 @@
 """One column of a CSV file as numbers, or a refusal that says where it is none and what would help."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Array, Flags, Ints, Iterator
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CHUNK = 2**16  # rows that are parsed at a time: of the other columns nothing is kept
 _NAMED = 10  # columns that an error lists
@@ -185,7 +179,7 @@ def _numbers(file: Path, names: list[str], at: int, mark: str, decimal: str) -> 
     return (np.concatenate(parts) if parts else np.empty(0)), gap
 
 
-def _chunk(column: pd.Series[Any], name: str) -> tuple[Array, Flags]:
+def _chunk(column: Any, name: str) -> tuple[Array, Flags]:
     """Return the numbers of some rows, and which of these have none; the index counts rows from 0."""
     import pandas as pd
 

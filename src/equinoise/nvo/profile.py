@@ -7,8 +7,10 @@ code and from another formula, so that a mistake in one of them shows and certif
 
 from __future__ import annotations
 
+import decimal
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _BLOCK = 2**21  # entries of the noise matrix that are looked at together
+_ROUNDING = 1e-12  # of epsilon + 1/n: nearer to the limit than what rounds can tell
 _SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
 
 
@@ -94,6 +97,9 @@ def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta
     own = np.where(used, np.maximum(np.log1p(odds) + removal, np.log1p(-least) - removal), 0.0)
     more = np.where(used, np.maximum(np.log1p(most) + addition, -(np.log1p(least) + addition)), 0.0)
     met = own <= epsilon if delta == 0.0 else deltas(noise, counts, epsilon)[0] <= delta
+    slack = _ROUNDING * (epsilon + 1.0 / n)
+    for k, v in np.argwhere(used & (np.abs(own - epsilon) <= slack)) if delta == 0.0 else ():
+        met[k, v] = _exactly(noise, counts, total, (int(k), int(v)), epsilon, slack)
     satisfied = used & met
     n_satisfied = int(counts[satisfied].sum())
     kl = divergence(bin_counts / n, total / n)
@@ -152,6 +158,27 @@ def _odds(noise: Noise, counts: Ints, k: int, v: int, x: int) -> float:
     rest[k, v] -= 1
     others = float(np.sum(rest * column))
     return float(column[k, v]) / others if others > 0.0 else math.inf
+
+
+def _exactly(
+    noise: Noise, counts: Ints, total: Floats, kind: tuple[int, int], epsilon: float, slack: float
+) -> bool:
+    """Return whether epsilon of a record is at most `epsilon`, in whole numbers: the masses are exact."""
+    n, used, there = int(counts.sum()), counts > 0, total > 0.0
+    row = noise.rows(np.array([kind[0]]))[0, kind[1]]
+    share = np.minimum(row[there] / total[there], 1.0)
+    with np.errstate(divide="ignore"):
+        near = np.abs(math.log1p(-1.0 / n) - np.log1p(-share)) >= epsilon - 2.0 * slack
+    with decimal.localcontext(prec=60):
+        factor = Fraction(decimal.Decimal(epsilon).exp())
+    for x in np.flatnonzero(there)[near | (share > 0.5)]:
+        column = noise.column(int(x))
+        each = zip(counts[used].tolist(), column[used].tolist(), strict=True)
+        whole = sum(c * Fraction(mass) for c, mass in each)
+        p, q = whole / n, (whole - Fraction(float(column[kind]))) / (n - 1)
+        if p > factor * q or q > factor * p:
+            return False
+    return True
 
 
 def deltas(noise: Noise, counts: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
@@ -349,8 +376,8 @@ class Profile:
         return pictures.distributions(ax, *parts, values=values, unit=unit)
 
     def certificate(self) -> dict[str, Any]:
-        """Return what is and is not protected, for JSON; see :mod:`equinoise.nvo.release.rows`."""
-        from equinoise.nvo.release.rows import certificate
+        """Return what is and is not protected; see :mod:`equinoise.nvo.release.certificate`."""
+        from equinoise.nvo.release.certificate import certificate
 
         return certificate(self)
 

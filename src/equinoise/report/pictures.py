@@ -155,16 +155,6 @@ def distributions(
     return finish(ax, unit, "probability")
 
 
-def noise_shapes(ax: Axes | None, offsets: Floats, series: Series, *, unit: str = "bins") -> Axes:
-    """Draw the probabilities of noise by how far it moves a value, `offsets` float64[K], down to 10^-6."""
-    ax = new_axes(ax)
-    for style, (name, mass) in zip(repeated(), series, strict=False):
-        line(ax, offsets, mass, style, name, even=True)
-    ax.set_yscale("log")
-    ax.set_ylim(1e-6, 2.0)
-    return finish(ax, f"noise ({unit})", "probability")
-
-
 def noise_scales(
     ax: Axes | None,
     values: Floats,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import io
 import json
 import math
@@ -12,9 +13,10 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from equinoise.experiments.commands.nvo import Parameters, baselines, prepare, release, solve
+from equinoise.experiments.commands.nvo import Parameters, baselines, prepare, release, shared, solve
 from equinoise.nvo import Histogram, NoiseGame
-from equinoise.report import pictures
+from equinoise.nvo.release import folder
+from equinoise.nvo.release.rows import seed_of
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +40,10 @@ def test_it_is_the_profile_that_the_game_finds(made):
     column, histogram = prepare(made.parameters)
     assert column.values.dtype == np.float64
     assert histogram.bounds == (0.0, 120.0)
-    alone = NoiseGame(histogram, 1.0).best_response(seed=2)
+    seed = seed_of("weight", 2)
+    alone = NoiseGame(histogram, 1.0).best_response(seed=seed)
     np.testing.assert_array_equal(made.profile.counts, alone.counts)
-    np.testing.assert_array_equal(made.sample, alone.sample(40, 2))
+    np.testing.assert_array_equal(made.sample, alone.sample(40, seed))
     assert made.lower_bound == alone.game.lower_bound()
     assert made.certificate["rows"] == 40
     assert made.certificate["seed"] == 2
@@ -73,7 +76,6 @@ def test_files_agree_with_the_release(made):
         "sample.csv",
         "certificate.json",
         "distribution.png",
-        "noise.png",
         "private/scales.csv",
         "private/distribution.png",
         "private/noise.png",
@@ -82,7 +84,11 @@ def test_files_agree_with_the_release(made):
     table = list(csv.reader(io.StringIO(files["sample.csv"].decode())))
     assert table[0] == ["weight"]
     np.testing.assert_array_equal([float(row[0]) for row in table[1:]], made.sample)
-    assert json.loads(files["certificate.json"]) == made.certificate
+    said = json.loads(files["certificate.json"])
+    assert said["sample"] == {"rows": 40, "sha256": hashlib.sha256(files["sample.csv"]).hexdigest()}
+    assert (said["column"], said["epsilon"], said["rows"], said["seed"]) == ("weight", 1.0, 40, 2)
+    assert said["limits"] == made.certificate["limits"]
+    assert "path" not in said
     scales = list(csv.DictReader(io.StringIO(files["private/scales.csv"].decode())))
     start, stop = made.profile.game.histogram.range
     np.testing.assert_allclose(
@@ -101,51 +107,11 @@ def test_nothing_of_single_records_is_in_what_is_for_others(made):
     assert "scales.csv" not in made.files()["certificate.json"].decode()
 
 
-def drawn_by(monkeypatch, made):
-    """Return what the figures of a release are drawn from, by the path of their file."""
-    seen = []
-    for name in ("distributions", "noise_shapes", "noise_scales"):
-        plain = getattr(pictures, name)
-
-        def spy(ax, *arguments, plain=plain, **options):
-            seen.append(arguments)
-            return plain(ax, *arguments, **options)
-
-        monkeypatch.setattr(pictures, name, spy)
-    fresh = dataclasses.replace(made)  # what it shows is kept
-    files = [path for path in fresh.files() if path.endswith(".png")]
-    return dict(zip(files, seen, strict=True))
-
-
-def test_figures_for_others_follow_from_the_sample_and_the_certificate(monkeypatch, made):
-    drawn = drawn_by(monkeypatch, made)
-    histogram = made.profile.game.histogram
-    units, counts = histogram.to_units(np.arange(31)), np.bincount(histogram.bin_of, minlength=31)
-    share, others = drawn["distribution.png"]
-    np.testing.assert_allclose(share, [(made.sample == value).sum() / 40 for value in units])
-    assert others == []
-    offsets, lines = drawn["noise.png"]
-    start, stop = histogram.range
-    assert [name for name, _ in lines] == [
-        f"scale {s * (stop - start):.3g}" for s in made.profile.game.scales
-    ]
-    for (_, mass), scale in zip(lines, made.profile.game.scales, strict=True):
-        weights = np.exp(-np.abs(np.arange(31) - 15) / 31 / scale)
-        np.testing.assert_allclose(mass, weights / weights.sum(), rtol=1e-9, atol=1e-290)
-    assert offsets[15] == 0
-    # the true ones stay
-    np.testing.assert_array_equal(drawn["private/distribution.png"][0], counts / 252)
-    np.testing.assert_array_equal(drawn["private/noise.png"][2], made.profile.counts)
-
-
-def test_what_others_get_is_the_same_for_any_data_with_the_same_sample(made):
-    """Files for others follow from sample, certificate and parameters: they tell no more than these."""
-    counts = np.roll(made.profile.counts, 1, axis=1)
-    other = dataclasses.replace(made, profile=dataclasses.replace(made.profile, counts=counts), others={})
-    mine, theirs = made.files(), other.files()
-    for name in ("sample.csv", "certificate.json", "distribution.png", "noise.png"):
-        assert mine[name] == theirs[name]
-    assert mine["private/noise.png"] != theirs["private/noise.png"]
+def test_what_others_get_follows_from_the_sample_and_the_request(made):
+    parts = made.parameters, made.column.name, made.column.sep
+    mine, whole = shared(*parts, made.sample), made.files()
+    assert {name: whole[name] for name in folder.PUBLIC} == mine
+    assert shared(*parts, made.sample[::-1])["sample.csv"] != mine["sample.csv"]
 
 
 def test_any_name_of_a_column_can_be_drawn(made):
@@ -181,6 +147,28 @@ def test_a_total_is_kept(path):
     assert made.sample is not None
     assert made.certificate["composed"]["epsilon"] <= 0.8
     assert made.profile.game.epsilon < 0.8
+    said = json.loads(made.files()["certificate.json"])
+    assert (said["epsilon"], said["total_epsilon"]) == (None, 0.8)  # that of a row was chosen by the data
+
+
+def test_two_columns_with_one_seed_do_not_go_together(tmp_path):
+    values = np.random.default_rng(1).normal(50.0, 6.0, (250, 2)).round(1)
+    file = tmp_path / "two.csv"
+    np.savetxt(file, values, "%.1f", ",", header="a,b", comments="")
+    drawn = []
+    for name in "ab":
+        parameters = Parameters(
+            str(file), name, epsilon=1.0, bounds=(0.0, 100.0), rows=2000, seed=1, search="best-response"
+        )
+        drawn.append(release(*prepare(parameters), parameters).sample)
+    # beyond 4.5 standard errors, 1/sqrt(2000) each, once in 100,000
+    assert abs(np.corrcoef(*drawn)[0, 1]) < 0.1
+
+
+def test_without_a_seed_nobody_can_search_again(path):
+    parameters = Parameters(path, "weight", epsilon=1.0, bounds=(0.0, 120.0), rows=3, search="best-response")
+    seeds = {release(*prepare(parameters), parameters).profile.seed for _ in range(3)}
+    assert len(seeds) == 3
 
 
 def test_there_is_no_sample_where_somebody_is_not_satisfied(path):

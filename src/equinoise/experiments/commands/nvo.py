@@ -1,10 +1,11 @@
 """A release of one column: from a file to a certified profile and a sample of it."""
 
 import math
+import secrets
 import time
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -16,25 +17,21 @@ from equinoise.experiments.nvo import source
 from equinoise.experiments.steps import SECTIONS
 from equinoise.nvo import Histogram, NoiseGame, Profile, registry
 from equinoise.nvo.columns import Column, read_column
-from equinoise.nvo.noise import RULES, LaplaceNoise, positive
-from equinoise.nvo.release import composition, rows as released
-from equinoise.report import figures, pictures
+from equinoise.nvo.noise import RULES, positive
+from equinoise.nvo.release import certificate, composition, folder as folder, rows as released
+from equinoise.report import figures
 from equinoise.report.exhibit import Exhibit, Picture, Table
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
-PUBLIC = ("sample.csv", "certificate.json", "distribution.png", "noise.png")
-PRIVATE = ("scales.csv", "distribution.png", "noise.png", "run.json")
-FILES = (*PUBLIC, *(f"private/{name}" for name in PRIVATE))
-_MEASURES = ("kl", "sd_l1", "jaccard", "cosine")
-_SHAPES = 8  # scales whose noise is drawn
+_NOT_SAID = ("path", "drop_missing", "sep", "decimal")  # of what was asked for, in the certificate
+_MEASURES = ("realised_epsilon", "realised_epsilon_addition", "kl", "sd_l1", "jaccard", "cosine")
 
 
 @dataclass(frozen=True)
 class Parameters:
     """What a release depends on, checked when made; the names are those of the command's options.
 
-    A tuple of scales is in the units of the column. With a seed, the sample is not private; without one, the
-    search starts from seed 0, as its result is kept secret anyway.
+    A tuple of scales is in the column's units. With a seed, the sample is not private.
     """
 
     path: str
@@ -60,10 +57,9 @@ class Parameters:
                 _checks.epsilon(getattr(self, name), name, allow_infinite=False)
         _checks.choice("search", self.search, SEARCHES)
         _checks.integer("restarts", self.restarts, 1)
-        if self.rows is not None:
-            _checks.integer("rows", self.rows, 1, released.MAX_ROWS)
-        if self.seed is not None:
-            _checks.integer("seed", self.seed, 0)
+        for name, low, high in (("rows", 1, released.MAX_ROWS), ("seed", 0, None)):
+            if getattr(self, name) is not None:
+                _checks.integer(name, getattr(self, name), low, high)
 
 
 def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
@@ -86,10 +82,8 @@ def _normalised(scales: Any, histogram: Histogram) -> Any:
 
 def _search(game: NoiseGame, method: str, seed: int, start: int, stop: int) -> dict[str, Array]:
     """Search from the seeds of some replicates."""
-    find: Callable[[int], Profile] = getattr(game, method)
-    found = [find(seed + r) for r in range(start, stop)]
-    names = ("counts", "converged", "rounds")
-    return {name: np.stack([getattr(profile, name) for profile in found]) for name in names}
+    found = [getattr(game, method)(seed + r) for r in range(start, stop)]
+    return {key: np.stack([getattr(one, key) for one in found]) for key in ("counts", "converged", "rounds")}
 
 
 def solve(
@@ -142,13 +136,12 @@ class Release:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the table: one row per mechanism, NVO first, which alone has ``lower_bound`` and ``gap``."""
-        table = []
+        table: list[dict[str, Any]] = []
         for name, profile in {"NVO": self.profile, **self.others}.items():
-            row: dict[str, Any] = {"mechanism": name, "satisfied": profile.n_satisfied}
-            row |= {key: getattr(profile, key) for key in ("realised_epsilon", "realised_epsilon_addition")}
-            row["lower_bound"] = self.lower_bound if name == "NVO" else None
-            row["gap"] = profile.kl - self.lower_bound if name == "NVO" and profile.certified else None
+            row = {"mechanism": name, "satisfied": profile.n_satisfied, "lower_bound": None, "gap": None}
             table.append(row | {measure: getattr(profile, measure) for measure in _MEASURES})
+        gap = self.profile.kl - self.lower_bound if self.profile.certified else None
+        table[0] |= {"lower_bound": self.lower_bound, "gap": gap}
         return table
 
     def failing(self) -> list[dict[str, Any]]:
@@ -164,34 +157,37 @@ class Release:
         ]
         return sorted(table, key=lambda row: -row["epsilon"])
 
+    def reason(self) -> str:
+        """Return in one clause why there is no sample."""
+        total, game = self.parameters.total_epsilon, self.profile.game
+        if total is not None:
+            return (
+                f"no epsilon per row was found with which all {self.certificate['rows']:,} rows stay within "
+                f"{total:g} and every record is satisfied"
+            )
+        wrong = game.n - self.profile.n_satisfied
+        return f"{wrong:,} of {game.n:,} records are not satisfied at epsilon {game.epsilon:.4g}"
+
+    def losses(self) -> list[tuple[str, float | None, float | None]]:
+        """Return what a record loses at most, as what happens to it, epsilon of one row, and of all rows."""
+        all_rows = self.certificate["composed"]
+        return [
+            ("removal, the worst record", self.profile.realised_epsilon, float(all_rows["removal"])),
+            ("  half of the records", None, all_rows["median"]),
+            ("addition of one more", self.profile.realised_epsilon_addition, float(all_rows["addition"])),
+        ]
+
     def document(self) -> dict[str, Any]:
         """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
         parts: Any = {"released": self.sample is not None, "table": self.rows(), "failing": self.failing()}
         parts["certificate"] = self.certificate
-        seed = self.profile.seed or 0
-        return common.document("nvo", self.parameters, self.seconds, seed=seed, **parts)
+        return common.document("nvo", self.parameters, self.seconds, seed=self.profile.seed, **parts)
 
     def files(self) -> dict[str, bytes]:
-        """Return the files of the release as bytes, by their paths in its folder.
-
-        What lies in ``private/`` shows the data or which record has which scale. The other files follow from
-        the sample and from what the certificate says.
-        """
-        import pandas as pd
-
-        sample = pd.DataFrame({self.column.name: self.sample})
-        written: Any = {"sep": self.column.sep, "decimal": self.parameters.decimal, "lineterminator": "\n"}
-        drawings = {
-            "distribution": common.titled(self._draw_sample, f"A sample of {len(sample):,} rows{self._at}"),
-            "noise": common.titled(self._draw_shapes, f"Noise to choose from{self._at}"),
-        }
+        """Return the files of the release as bytes, by their paths in its folder."""
         private = common.files(self.exhibit, self.document())
-        return {
-            "sample.csv": sample.to_csv(index=False, **written).encode(),
-            "certificate.json": _files.json_bytes(self.certificate),
-            **{f"{stem}.png": figures.png(drawn) for stem, drawn in drawings.items()},
-            **{f"private/{name}": content for name, content in private.items()},
-        }
+        shown = shared(self.parameters, self.column.name, self.column.sep, np.asarray(self.sample))
+        return shown | {f"private/{name}": content for name, content in private.items()}
 
     @property
     def _at(self) -> str:
@@ -230,22 +226,24 @@ class Release:
             },
         )
 
-    def _draw_sample(self, ax: Axes) -> None:
-        histogram, rows = self.profile.game.histogram, np.asarray(self.sample)
-        places = np.searchsorted(histogram.to_units(np.arange(histogram.n_bins)), rows)
-        share = np.bincount(places, minlength=histogram.n_bins) / len(rows)
-        options: Any = {"values": source.values(histogram), "unit": figures.printable(self.column.name)}
-        pictures.distributions(ax, share, [], label="sample", **options)
 
-    def _draw_shapes(self, ax: Axes) -> None:
-        game = self.profile.game
-        scales = np.sort(game.scales)[::-1]
-        shown = np.unique(np.linspace(0, len(scales) - 1, _SHAPES).astype(np.int64))[: len(scales)]
-        middle, values = game.histogram.n_bins // 2, source.values(game.histogram)
-        mass = LaplaceNoise.of(game.histogram.n_bins, scales[shown]).rows(np.array([middle]))[0]
-        labels = [f"scale {scale:.3g}" for scale in scales[shown] * source.length(game.histogram)]
-        series, unit = list(zip(labels, mass, strict=True)), figures.printable(self.column.name)
-        pictures.noise_shapes(ax, values - values[middle], series, unit=unit)
+def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict[str, bytes]:
+    """Return the files for others, which follow from the sample and from what was asked for alone."""
+    import pandas as pd
+
+    written: Any = {"sep": sep, "decimal": parameters.decimal, "lineterminator": "\n"}
+    table = pd.DataFrame({column: sample}).to_csv(index=False, **written).encode()
+    asked = {name: value for name, value in asdict(parameters).items() if name not in _NOT_SAID}
+    said = certificate.statement(asked | {"column": column}, table, len(sample))
+    places, counts = np.unique(sample, return_counts=True)
+
+    def draw(ax: Axes) -> None:
+        ax.vlines(places, 0.0, counts / len(sample), color="0.5", linewidth=2.0, label="sample")
+        figures.finish(ax, figures.printable(column), "share of the rows")
+
+    drawn = common.titled(draw, f"A sample of {len(sample):,} rows")
+    files = (table, _files.json_bytes(said), figures.png(drawn))
+    return dict(zip(folder.PUBLIC, files, strict=True))
 
 
 def release(
@@ -265,7 +263,9 @@ def release(
     begun = time.perf_counter()
     rows = histogram.n if parameters.rows is None else parameters.rows
     how: dict[str, Any] = {"search": parameters.search, "restarts": parameters.restarts}
-    how |= {"scales": _normalised(parameters.scales, histogram), "seed": parameters.seed or 0}
+    seed = released.seed_of(column.name, parameters.seed)
+    start = secrets.randbits(63) if seed is None else seed  # or others could search again, and compare
+    how |= {"scales": _normalised(parameters.scales, histogram), "seed": start}
 
     def found(epsilon: float) -> Profile:
         bar = progress and f"{parameters.search}, epsilon {epsilon:.4g}"
@@ -281,7 +281,9 @@ def release(
         lower_bound = profile.game.lower_bound()
         others = baselines(histogram, profile.game.epsilon)
     with working(f"composing {rows:,} rows"):
-        facts = released.certificate(profile, rows, parameters.seed)
-    sample = profile.sample(rows, parameters.seed) if profile.certified and within else None
+        facts = certificate.certificate(
+            profile, parameters.rows, parameters.seed, total=parameters.total_epsilon
+        )
+    sample = profile.sample(rows, seed) if profile.certified and within else None
     seconds = time.perf_counter() - begun
     return Release(parameters, column, profile, others, lower_bound, facts, sample, seconds)

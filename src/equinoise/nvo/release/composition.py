@@ -5,22 +5,16 @@ privacy losses add up. Here their sum is bounded for the worst record, by the di
 (Koskela et al., 2020; package dp-accounting) or, where that package is missing, by Rényi divergences.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Callable, Floats, Ints
 from equinoise.nvo.noise import Noise
-from equinoise.nvo.profile import Evaluation
-
-if TYPE_CHECKING:
-    from equinoise.nvo.profile import Profile
+from equinoise.nvo.profile import Evaluation, Profile, released
 
 DELTA = 1e-5
 _ORDERS = 1.0 + 2.0 ** np.arange(-3.0, 10.25, 0.5)  # of the Rényi divergences
@@ -33,6 +27,7 @@ _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
 _CLOSE = 1.01  # a ratio of what is too large a row's epsilon to what is not at which its search ends
+_NEARLY_ALL = 1.0 - 2.0**-20  # of S: what is left has lost digits
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
 
 
@@ -112,8 +107,12 @@ def compose(
     n = int(counts.sum())
 
     def losses(k: int, v: int, sign: int) -> tuple[Floats, Floats]:
-        mass = noise.rows(np.array([k]))[0, v]
-        return _losses(mass, evaluation.pmf, n, sign, float(epsilons[sign][k, v]))
+        mass, others = noise.rows(np.array([k]))[0, v], None
+        if sign < 0 and counts[k, v] == 1 and (mass > _NEARLY_ALL * n * evaluation.pmf).any():
+            rest = counts.copy()
+            rest[k, v] = 0
+            others = released(noise, rest)
+        return _losses(mass, evaluation.pmf, n, sign, float(epsilons[sign][k, v]), others)
 
     steps: list[Callable[..., float]] = [
         lambda k, v, sign: _by_largest(float(epsilons[sign][k, v]), m, share),
@@ -156,16 +155,21 @@ def _worst(kinds: list[tuple[int, int, int]], steps: list[Callable[..., float]])
         heapq.heapreplace(queue, (max(bound, -steps[step](*kind)), step + 1, kind))
 
 
-def _losses(mass: Floats, pmf: Floats, n: int, sign: int, largest: float) -> tuple[Floats, Floats]:
+def _losses(
+    mass: Floats, pmf: Floats, n: int, sign: int, largest: float, others: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return the loss ln(P/Q) of every outcome that there is, and its probability under P, float64[X'].
 
     With r = M/S, sign -1 is for removal, ln(P/Q) = ln(1 - 1/n) - ln(1 - r), and 1 for addition,
-    ln(1 + 1/n) - ln(1 + r). No loss is beyond `largest`, where 1 - r has lost its digits.
+    ln(1 + 1/n) - ln(1 + r). Where 1 - r has lost its digits, it is `others`/S, and no loss beyond `largest`.
     """
     there = pmf > 0.0
     share = np.minimum(mass[there] / (n * pmf[there]), 1.0)
     with np.errstate(divide="ignore"):
         loss = math.log1p(sign / n) - np.log1p(sign * share)
+        if others is not None:
+            exact = math.log1p(sign / n) + np.log(n * pmf[there]) - np.log(others[there])
+            loss = np.where(share > _NEARLY_ALL, exact, loss)
     return np.clip(loss, -largest, largest), pmf[there]
 
 

@@ -1,0 +1,212 @@
+"""What a release promises: in fixed words for others, and in the data's figures for its steward."""
+
+import hashlib
+import math
+import time
+
+from equinoise import _checks, _results
+from equinoise._typing import Any, Mapping, Sequence
+from equinoise.nvo.profile import Profile
+from equinoise.nvo.release.composition import DELTA, compose
+
+Ends = tuple[float, float] | None  # public bounds of a column
+NOT_PRIVATE = "seeded: not private"
+SYSTEM = "operating system"
+_PER_CENT = 0.5  # below, a factor of e^epsilon is said as a percentage
+_EXP_MAX = 700.0  # beyond, e^epsilon is no number
+_EACH = "A record is a row of the file: someone with several rows is less protected."
+_FROZEN = (
+    "It holds for this data set only, with the noise scales (and epsilon of a row, where a total was asked "
+    "for) as they are now, fixed and secret. Re-running without someone changes the scales and may reveal "
+    "them: in a trial with an outlier the factor was e^4.3 where epsilon was 1. Keep the scales to yourself, "
+    "and do not release this column again after records have come or gone."
+)
+_OWN = (
+    "No public bounds were given, so the data's own smallest and largest value set the range. They show in "
+    "the sample, and epsilon does not hold for the records at the ends (in trials these had 1.2 to 3.7 where "
+    "it was 1). Give bounds that can be known without the data."
+)
+_RELATIONS = (
+    "Removing and adding a record are different guarantees, and this one is about removal. For someone whose "
+    "value nobody here has, nothing is promised. That there is a sample says that every record is satisfied."
+)
+
+
+def words(
+    epsilon: float | None,
+    total: float | None,
+    bounds: Sequence[Ends],
+    rows: int | None,
+    *,
+    delta: float = 0.0,
+) -> tuple[str, list[str]]:
+    """Return the promise and its four limits, in words that follow from what was asked for alone.
+
+    Epsilon of a row, with its delta, or of all rows; the public bounds of each column; and how many rows.
+    """
+    if total is not None:
+        promise = (
+            f"Each record is hidden in all rows together to epsilon {total:.4g}, except with probability "
+            f"{_plain(DELTA)}. {_EACH}"
+        )
+    elif delta:
+        promise = (
+            f"Each record is hidden in a drawn row to epsilon {epsilon:.4g} and delta {delta:g}. {_EACH}"
+        )
+    else:
+        promise = (
+            f"Each record is hidden in a drawn row to epsilon {epsilon:.4g}: removing any one of them "
+            f"changes the probability of each value by {_change(epsilon or 0.0)}. {_EACH}"
+        )
+    ends = ", ".join(f"{pair[0]:g} to {pair[1]:g}" for pair in bounds if pair)
+    public = (
+        f"The bounds {ends} count as public. That must be true: if they were looked up in the data, they "
+        "tell about its smallest and largest record, and nothing here protects these."
+    )
+    draws = "All rows together tell more than one" if total is None else "The total is for these rows"
+    draws += ", and every further row that is drawn adds to it. "
+    draws += (
+        "There are as many rows as records, so the number of records is known."
+        if rows is None
+        else f"{rows:,} rows were asked for, whatever the number of records."
+    )
+    return promise, [_FROZEN, public if all(bounds) else _OWN, draws, _RELATIONS]
+
+
+def _plain(value: float) -> str:
+    return f"{value:.10f}".rstrip("0")
+
+
+def _change(epsilon: float) -> str:
+    """Return by what epsilon changes a probability."""
+    if epsilon < _PER_CENT:
+        percent = 100.0 * math.expm1(epsilon)
+        unit = 10.0 ** (math.floor(math.log10(percent)) - 1)
+        return f"at most {math.ceil(percent / unit) * unit:g}%"  # not below it
+    number = f" = {math.exp(epsilon):.3g}" if epsilon < _EXP_MAX else ""
+    return f"a factor of at most e^{epsilon:.4g}{number}"
+
+
+def _cautions(bounds: Sequence[Ends], seed: int | None) -> list[str]:
+    found = [] if all(bounds) else ["The bounds are the data's own: see the second limit."]
+    if seed is not None:
+        found.append(
+            f"The sample was drawn with seed {seed} and is not private: whoever knows all records but one, "
+            "and the seed, can see with which value of the last one these rows come out."
+        )
+    return found
+
+
+def statement(asked: Mapping[str, Any], sample: bytes, rows: int) -> dict[str, Any]:
+    """Return the certificate for others, for JSON: what was asked for, and nothing that the data decided.
+
+    Parameters
+    ----------
+    asked : Mapping
+        ``epsilon`` or ``total_epsilon``, ``bounds`` (a pair or None), ``rows`` and ``seed``, which may be
+        None, and whatever else was asked for.
+    sample, rows : bytes, int
+        The file of the sample and its rows, which are what the data decided.
+
+    Examples
+    --------
+    >>> asked = {"epsilon": 1.0, "total_epsilon": None, "bounds": (0, 9), "rows": 2, "seed": None}
+    >>> found = statement(asked, b"a 3 4", 2)
+    >>> found["sample"]["rows"], found["sampling"], len(found["limits"])
+    (2, 'operating system', 4)
+    """
+    bounds, seed = asked["bounds"], asked["seed"]
+    promise, limits = words(asked["epsilon"], asked["total_epsilon"], [bounds], asked["rows"])
+    plain: dict[str, Any] = _results.plain(
+        {
+            "promise": promise,
+            "limits": limits,
+            "warnings": _cautions([bounds], seed),
+            **asked,
+            "sampling": SYSTEM if seed is None else NOT_PRIVATE,
+            "sample": {"sha256": hashlib.sha256(sample).hexdigest(), "rows": rows},
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+            "versions": _results.versions(),
+        }
+    )
+    return plain
+
+
+def certificate(
+    profile: Profile,
+    rows: int | None = None,
+    seed: int | None = None,
+    *,
+    total: float | None = None,
+    delta: float = DELTA,
+) -> dict[str, Any]:
+    """Certify a release to its steward: what was checked, for whom it holds, and where it ends.
+
+    Not for others: its figures come from the data. Whoever knows all records but one can solve the game with
+    every value that the last one may have, and compare. :func:`statement` is for others.
+
+    Parameters
+    ----------
+    profile : Profile
+    rows, seed : int, optional
+        Rows that are drawn, as many as there are records by default; None is the system's randomness.
+    total, delta : float
+        What was asked for of all rows, if that was; and at which delta they are composed.
+
+    Returns
+    -------
+    dict
+        In the types of JSON: ``certified``, ``promise`` (a sentence), ``limits`` (four sentences),
+        ``warnings`` (sentences), ``n``, ``bins``, ``scales``, ``epsilon``, ``satisfied``,
+        ``realised_epsilon`` and ``composed`` (each for ``removal`` and ``addition``), ``bounds`` (``low``,
+        ``high``, ``source``), ``range``, ``rows``, ``seed``, ``sampling`` and ``versions``.
+
+    Examples
+    --------
+    >>> from equinoise.nvo import Histogram, NoiseGame
+    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
+    >>> found = certificate(NoiseGame(histogram, epsilon=1).best_response(), rows=5)
+    >>> found["certified"], found["bounds"]["source"], len(found["limits"]), found["sampling"]
+    (True, 'public', 4, 'operating system')
+    """
+    game, histogram = profile.game, profile.game.histogram
+    drawn = _checks.integer("rows", histogram.n if rows is None else rows, 1)
+    if seed is not None:
+        seed = _checks.integer("seed", seed, 0)
+    composed = compose(game.noise, profile.counts, profile.evaluation, drawn, delta)
+    public = [column.bounds if column.bounds_given else None for column in histogram.columns]
+    promise, limits = words(game.epsilon, total, public, rows, delta=game.delta)
+    if not profile.certified:
+        wrong = f"{game.n - profile.n_satisfied:,} of {game.n:,} records"
+        promise = f"Nothing is promised: {wrong} are not within epsilon {game.epsilon:.4g}."
+    bounds = [
+        {"low": c.bounds[0], "high": c.bounds[1], "source": "public" if c.bounds_given else "the data's own"}
+        for c in histogram.columns
+    ]
+    ranges = [list(column.range) for column in histogram.columns]
+    names = ("delta", "removal", "addition", "epsilon", "median", "method")
+    facts = {
+        "certified": profile.certified,
+        "promise": promise,
+        "limits": limits,
+        "warnings": ["Its figures come from the data: it is not for others.", *_cautions(public, seed)],
+        "n": histogram.n,
+        "bins": histogram.n_bins,
+        "scales": len(game.scales),
+        "epsilon": game.epsilon,
+        "satisfied": profile.n_satisfied,
+        "realised_epsilon": {
+            "removal": profile.realised_epsilon,
+            "addition": profile.realised_epsilon_addition,
+        },
+        "composed": {"rows": composed.draws} | {name: getattr(composed, name) for name in names},
+        "bounds": bounds if len(bounds) > 1 else bounds[0],
+        "range": ranges if len(ranges) > 1 else ranges[0],
+        "rows": drawn,
+        "seed": SYSTEM if seed is None else seed,
+        "sampling": SYSTEM if seed is None else NOT_PRIVATE,
+        "method": profile.method,
+        "versions": _results.versions(),
+    }
+    plain: dict[str, Any] = _results.plain(facts)
+    return plain
