@@ -17,7 +17,14 @@ PACKAGES = (
 FROM_PAPERS = {
     "games": {"exploitability", "kuhn_poker", "leduc_poker", "realization_plan"},
     "efb": {"Server", "User", "self_play", "simulate", "tune"},
-    "mechanisms": {"BinaryCounter", "HybridCounter", "VectorCounter", "laplace", "secure_laplace"},
+    "mechanisms": {
+        "BinaryCounter",
+        "HybridCounter",
+        "KaryCounter",
+        "VectorCounter",
+        "laplace",
+        "secure_laplace",
+    },
     "inference": {
         *("adjusted_p_value", "arm_means", "bias_bound", "confidence_sequence", "corrected_level", "e_bh"),
         *("e_value", "max_information", "off_policy_value", "shifted_interval", "shifted_p_value"),

@@ -28,6 +28,7 @@ BUDGETS = {
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
+    "mechanisms": 1_155,
     "games": 3_837,
     "efb": 2_982,
     "nvo": 5_100,

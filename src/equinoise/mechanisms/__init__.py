@@ -6,6 +6,15 @@ counters publish every running sum of a stream; without a seed they are of the s
 """
 
 from equinoise.mechanisms.counters import COUNTERS, BinaryCounter, HybridCounter, VectorCounter
+from equinoise.mechanisms.kary import KaryCounter
 from equinoise.mechanisms.laplace import laplace, secure_laplace
 
-__all__ = ["COUNTERS", "BinaryCounter", "HybridCounter", "VectorCounter", "laplace", "secure_laplace"]
+__all__ = [
+    "COUNTERS",
+    "BinaryCounter",
+    "HybridCounter",
+    "KaryCounter",
+    "VectorCounter",
+    "laplace",
+    "secure_laplace",
+]

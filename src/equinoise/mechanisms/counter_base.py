@@ -14,6 +14,9 @@ from equinoise.mechanisms.laplace import secure_laplace
 
 Kernel = Callable[[Floats, int, int, float], float]
 
+MAX_HORIZON = 2**40
+LEAST_DELTA = 1e-300
+SMALL, LARGE = 1e-100, 1e100  # sensitivities whose grid is within float64's range
 _MOST_BITS = 44  # of an item on its grid
 _EXACT_BITS = 53  # of a float64
 _LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
@@ -50,9 +53,15 @@ class Counter(Live, abc.ABC):
     sensitivity: float
     _capacity: int
 
-    def _start(self, dimension: int, slots: int, seed: int | None, slack: int = 0) -> None:
-        """Set up `dimension` sums of `slots` kept totals each; `slack` is for rounding, in grid steps."""
-        bits = min(_MOST_BITS, _EXACT_BITS + 2 - slots)  # the largest node has 2^(slots - 2) items
+    def _start(
+        self, dimension: int, slots: int, seed: int | None, slack: int = 0, largest: float | None = None
+    ) -> None:
+        """Set up `dimension` sums of `slots` kept totals each; `slack` is for rounding, in grid steps.
+
+        The largest number to keep, in sensitivities, is that of the 2^(slots - 2) items of the largest node.
+        """
+        room = slots - 2 if largest is None else math.frexp(largest)[1]
+        bits = max(1, min(_MOST_BITS, _EXACT_BITS - room))
         self._grid = math.ldexp(1.0, math.frexp(self.sensitivity)[1] - bits)
         steps = self.sensitivity / self._grid
         self._change = (max(steps, round(steps)) + slack) * self._grid  # of a node, by one item
@@ -187,3 +196,66 @@ class Counter(Live, abc.ABC):
         if [len(kept) for kept in sums] != [self._slots] * len(self._sums):
             raise ValueError(f"sums must be {len(self._sums)} lists of {self._slots} integers")
         self._sums = sums
+
+
+class ScalarCounter(Counter):
+    """Items are numbers in [low, low + sensitivity]."""
+
+    low: float
+
+    def _bounds(self, epsilon: float, sensitivity: float, low: float) -> None:
+        self.epsilon = _checks.epsilon(epsilon, allow_infinite=False)
+        self.sensitivity = _checks.number("sensitivity", sensitivity, SMALL, LARGE)
+        self.low = _checks.number("low", low, -LARGE, LARGE)
+
+    @locked
+    def add(self, x: float) -> float:
+        """Add an item in [low, low + sensitivity] and return the private sum of all items so far.
+
+        The sum may be negative, and smaller than the one before. Nothing has changed when `x` is refused, or
+        because the horizon is over.
+        """
+        item = _checks.number("x", x)
+        above = item - self.low
+        if not 0.0 <= above <= self.sensitivity:
+            high = self.low + self.sensitivity
+            raise ValueError(f"x must be a number in [{self.low:g}, {high:g}], got {_checks.shown(x)}")
+        self._check_room()
+        return float(self._add([round(above / self._grid)])[0]) + self.low * self._n
+
+    @property
+    @locked
+    def value(self) -> float:
+        """The private sum that the last item brought, 0 before the first."""
+        return float(self._latest()[0]) + self.low * self._n
+
+    @locked
+    def width(self, delta: float) -> float:
+        """Return what the noise in the present sum exceeds with probability `delta` at most, either way.
+
+        The best of Chernoff's bounds for the draws that the sum carries; 0 before the first item.
+        """
+        return self._width(_checks.number("delta", delta, LEAST_DELTA, 1.0))
+
+
+class HorizonCounter(ScalarCounter):
+    """At most `horizon` items."""
+
+    _options = ("epsilon", "horizon", "sensitivity", "low")
+
+    def __init__(
+        self,
+        epsilon: float,
+        horizon: int,
+        sensitivity: float = 1.0,
+        seed: int | None = None,
+        *,
+        low: float = 0.0,
+    ) -> None:
+        self._bounds(epsilon, sensitivity, low)
+        self.horizon = self._capacity = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
+        self._begin(seed)
+
+    @abc.abstractmethod
+    def _begin(self, seed: int | None) -> None:
+        """Set up what is kept."""

@@ -8,56 +8,15 @@ from equinoise import _checks
 from equinoise._checks import Option, Row
 from equinoise._live import locked
 from equinoise._typing import ArrayLike, Floats, Mapping
-from equinoise.mechanisms.counter_base import Counter, Kernel
+from equinoise.mechanisms import counter_base as base
+from equinoise.mechanisms.counter_base import Counter, HorizonCounter, Kernel, ScalarCounter
+from equinoise.mechanisms.kary import KaryCounter
 
-_MAX_HORIZON = 2**40
 _MAX_DIMENSION = 2**20
 _HYBRID_LEVELS = 28  # of a hybrid counter's tree: room for 2^28 - 1 items
-_LEAST_DELTA = 1e-300
-_SMALL, _LARGE = 1e-100, 1e100  # sensitivities whose grid is within float64's range
 
 
-class _ScalarCounter(Counter):
-    """Items are numbers in [low, low + sensitivity]."""
-
-    low: float
-
-    def _bounds(self, epsilon: float, sensitivity: float, low: float) -> None:
-        self.epsilon = _checks.epsilon(epsilon, allow_infinite=False)
-        self.sensitivity = _checks.number("sensitivity", sensitivity, _SMALL, _LARGE)
-        self.low = _checks.number("low", low, -_LARGE, _LARGE)
-
-    @locked
-    def add(self, x: float) -> float:
-        """Add an item in [low, low + sensitivity] and return the private sum of all items so far.
-
-        The sum may be negative, and smaller than the one before. Nothing has changed when `x` is refused, or
-        because the horizon is over.
-        """
-        item = _checks.number("x", x)
-        above = item - self.low
-        if not 0.0 <= above <= self.sensitivity:
-            high = self.low + self.sensitivity
-            raise ValueError(f"x must be a number in [{self.low:g}, {high:g}], got {_checks.shown(x)}")
-        self._check_room()
-        return float(self._add([round(above / self._grid)])[0]) + self.low * self._n
-
-    @property
-    @locked
-    def value(self) -> float:
-        """The private sum that the last item brought, 0 before the first."""
-        return float(self._latest()[0]) + self.low * self._n
-
-    @locked
-    def width(self, delta: float) -> float:
-        """Return what the noise in the present sum exceeds with probability `delta` at most, either way.
-
-        The best of Chernoff's bounds for the draws that the sum carries; 0 before the first item.
-        """
-        return self._width(_checks.number("delta", delta, _LEAST_DELTA, 1.0))
-
-
-class BinaryCounter(_ScalarCounter):
+class BinaryCounter(HorizonCounter):
     """Private running sum of at most `horizon` items: the binary tree counter.
 
     All sums together are epsilon-differentially private: two streams that differ in one item give the same
@@ -108,26 +67,14 @@ class BinaryCounter(_ScalarCounter):
     1.0
     """
 
-    _options = ("epsilon", "horizon", "sensitivity", "low")
-
-    def __init__(
-        self,
-        epsilon: float,
-        horizon: int,
-        sensitivity: float = 1.0,
-        seed: int | None = None,
-        *,
-        low: float = 0.0,
-    ) -> None:
-        self._bounds(epsilon, sensitivity, low)
-        self.horizon = self._capacity = _checks.integer("horizon", horizon, 1, _MAX_HORIZON)
+    def _begin(self, seed: int | None) -> None:
         self._start(1, self.horizon.bit_length() + 1, seed)
 
     def _parts(self, n: int) -> int:
         return self.horizon.bit_length()
 
 
-class HybridCounter(_ScalarCounter):
+class HybridCounter(ScalarCounter):
     """Private running sum of a stream whose length nobody knows: the hybrid counter.
 
     Parameters, errors and guarantee are those of :class:`BinaryCounter`, without a horizon (up to 2^28 - 1
@@ -233,9 +180,9 @@ class VectorCounter(Counter):
         self, epsilon: float, horizon: int, dimension: int, sensitivity: float = 1.0, seed: int | None = None
     ) -> None:
         self.epsilon = _checks.epsilon(epsilon, allow_infinite=False)
-        self.horizon = self._capacity = _checks.integer("horizon", horizon, 1, _MAX_HORIZON)
+        self.horizon = self._capacity = _checks.integer("horizon", horizon, 1, base.MAX_HORIZON)
         self.dimension = _checks.integer("dimension", dimension, 1, _MAX_DIMENSION)
-        self.sensitivity = _checks.number("sensitivity", sensitivity, _SMALL, _LARGE)
+        self.sensitivity = _checks.number("sensitivity", sensitivity, base.SMALL, base.LARGE)
         # a norm that was computed may be off in its last bits: d steps; entries rounded to the grid: d more
         self._start(self.dimension, self.horizon.bit_length() + 1, seed, slack=2 * self.dimension + 1)
 
@@ -267,7 +214,7 @@ class VectorCounter(Counter):
 
         Each entry gets delta/d of it; 0 before the first item.
         """
-        chance = _checks.number("delta", delta, _LEAST_DELTA, 1.0)
+        chance = _checks.number("delta", delta, base.LEAST_DELTA, 1.0)
         return self._width(chance / self.dimension)
 
 
@@ -278,9 +225,9 @@ class CounterRow(Row):
     make: type[Counter]
 
 
-_HORIZON = Option("integer", 1, "most items", low=1, high=_MAX_HORIZON)
-_SENSITIVITY = Option("number", 1.0, "the most that one item can change", low=_SMALL, high=_LARGE)
-_LOW = Option("number", 0.0, "lower end of the interval that items lie in", low=-_LARGE, high=_LARGE)
+_HORIZON = Option("integer", 1, "most items", low=1, high=base.MAX_HORIZON)
+_SENSITIVITY = Option("number", 1.0, "the most that one item can change", low=base.SMALL, high=base.LARGE)
+_LOW = Option("number", 0.0, "lower end of the interval that items lie in", low=-base.LARGE, high=base.LARGE)
 _ROWS = (
     CounterRow(
         name="binary",
@@ -289,6 +236,14 @@ _ROWS = (
         proof="an item lies in L = floor(log2 T) + 1 nodes of noise L sensitivity/epsilon",
         options={"horizon": _HORIZON, "sensitivity": _SENSITIVITY, "low": _LOW},
         make=BinaryCounter,
+    ),
+    CounterRow(
+        name="k-ary",
+        summary="sums of at most `horizon` items, of the least noise: a k-ary tree with subtraction",
+        source="Andersson, Pagh, Steiner and Torkamani (2025), Count on your elders",
+        proof="an item is in one node of each of h levels, of noise h sensitivity/epsilon",
+        options={"horizon": _HORIZON, "sensitivity": _SENSITIVITY, "low": _LOW},
+        make=KaryCounter,
     ),
     CounterRow(
         name="hybrid",

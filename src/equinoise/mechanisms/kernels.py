@@ -20,6 +20,11 @@ them. An item lies in one such node, so at epsilon/2 their scale is 2 sensitivit
 2 k sensitivity / epsilon at epsilon/2. Altogether, with k = floor(log2 n) and r = n - 2^k, the n-th sum
 carries k + 1 draws of scale 2 and popcount(r) draws of scale 2 k, in units of sensitivity / epsilon.
 
+The k-ary counter (Andersson, Pagh, Steiner and Torkamani, 2025), for a known horizon, has the least noise;
+see :class:`equinoise.mechanisms.KaryCounter`. From one sum to the next a draw is added, or one that was taken
+off before its turn is put back; where a digit turns from half to -half, its draws go, others are taken off,
+and the next level's digit moves.
+
 Whether a node's value is its noised sum, or its noise alone with the true sums kept elsewhere, the
 recursion is the same.
 """
@@ -29,6 +34,7 @@ import numpy as np
 from equinoise._elementary import log
 from equinoise._intrinsics import float_bits
 from equinoise._jit import njit
+from equinoise._random import laplace, next_word
 from equinoise._typing import Any, Floats
 
 _EXPONENT_SHIFT = np.int64(52)
@@ -87,6 +93,34 @@ def hybrid_total(totals: Floats, base: int, n: int, value: float) -> float:
     total = totals[base + slot(hybrid_parent(n))] + value
     totals[base + slot(n)] = total
     return total
+
+
+@njit(forceinline=True)
+def kary_total(kept: Floats, base: int, half: int, noise: float, block: Any) -> float:
+    """Return the noise in the next sum of a k-ary counter, in units of a node's scale; half is (k - 1)/2.
+
+    The counter's part of kept begins at base: the noise, the number of draws in it, and for each level the
+    digit, the sum of its draws with their signs, and those that were taken off before their turn, `half` of
+    them. `noise` is a standard draw, and others come from the xoshiro256++ stream that begins at `block`.
+    """
+    at = base + 2
+    s0, s1, s2, s3 = block
+    while kept[at] == half:
+        taken = 0.0
+        for i in range(at + 2, at + 2 + half):
+            word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            kept[i] = laplace(word)
+            taken += kept[i]
+        kept[base] -= kept[at + 1] + taken
+        kept[at], kept[at + 1] = -half, -taken
+        at += half + 2
+    digit = int(kept[at])
+    draw = noise if digit >= 0 else kept[at + 2 + half + digit]
+    kept[base] += draw
+    kept[base + 1] += 1.0 if digit >= 0 else -1.0
+    kept[at] += 1.0
+    kept[at + 1] += draw
+    return kept[base]
 
 
 @njit(forceinline=True)

@@ -108,14 +108,22 @@ def secure_laplace(values: ArrayLike, sensitivity: float, epsilon: float) -> Flo
     return np.array(_measurement(distance, budget)(given.tolist()), dtype=np.float64)
 
 
+def secure_integers(n: int, sensitivity: int, epsilon: float) -> list[int]:
+    """Return n draws of noise for integers, Laplace's law on them, by OpenDP, which confirms epsilon."""
+    if sensitivity / epsilon > 2.0**57:
+        raise ValueError(f"epsilon must leave the noise within 64 bits, got {epsilon!r}")
+    return [int(draw) for draw in _measurement(sensitivity, epsilon, "i64")([0] * n)]
+
+
 @functools.lru_cache(maxsize=64)
-def _measurement(sensitivity: float, epsilon: float) -> Callable[[list[float]], list[float]]:
+def _measurement(sensitivity: float, epsilon: float, kind: str = "f64") -> Callable[[list[Any]], list[Any]]:
     """Return OpenDP's mechanism at the smallest scale that its privacy map accepts."""
     dp = _opendp()
     scale = sensitivity / epsilon
     if not (math.isfinite(scale) and scale > 0.0):
         raise ValueError(f"epsilon must give a finite noise scale sensitivity/epsilon, got {epsilon!r}")
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
+    atoms = dp.atom_domain(T=float, nan=False) if kind == "f64" else dp.atom_domain(T=kind)
+    domain = dp.vector_domain(atoms), dp.l1_distance(T=kind)
     for _ in range(4):  # the map rounds upwards: a step or two in the last place satisfies it
         measurement = dp.m.make_laplace(*domain, scale=scale)
         if measurement.map(sensitivity) <= epsilon:
