@@ -34,7 +34,7 @@ STILL = {
     "nvo": 5_100,
     "inference": 1_760,
     "experiments": 3_352,
-    "cli": 802,
+    "cli": 817,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

@@ -285,6 +285,21 @@ def test_a_total_that_cannot_be_met_is_said(capsys):
     assert "a larger --total-epsilon, or fewer rows (--rows)" in " ".join(out.split())
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("method", ["histogram", "one-draw"])
+def test_another_method_releases_the_sample_and_all_stand_beside_each_other(capsys, method):
+    arguments = [*GOOD[:-4], "--total-epsilon", "2", "--rows", "40", "--out", "release", "--method", method]
+    assert main([*arguments, "--search", "best-response"]) == 0
+    out = capsys.readouterr().out
+    for words in ("one draw, same row", "histogram, same total", "any data", "these data"):
+        assert words in out
+    certificate = json.loads(Path("release/certificate.json").read_text(encoding="utf-8"))
+    assert (certificate["method"], certificate["total_epsilon"]) == (method, 2.0)
+    assert "of any data set" in certificate["promise"]
+    assert len(read("release/sample.csv")) == 41
+    assert len(json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))["beside"]) == 5
+
+
 WRONG = [
     (["nvo"], "FILE"),
     (["nvo", "people.csv"], "--column"),
@@ -310,6 +325,8 @@ WRONG = [
     ([*GOOD, "--scales", "3.5,-1"], "--scales must be positive, got -1.0 at index 1"),
     ([*GOOD, "--scales", "0.0,1"], "--scales must be positive, got 0.0 at index 0"),
     ([*GOOD, "--scales", ","], "--scales must be"),
+    ([*SMALL, "--epsilon", "1", "--method", "one-draw"], "--bounds must be given for --method 'one-draw'"),
+    ([*GOOD, "--method", "luck"], "--method must be one of 'nvo', 'histogram', 'one-draw'"),
     ([*GOOD, "--search", "luck"], "--search must be one of 'anneal', 'best-response', 'genetic'"),
     ([*GOOD, "--restarts", "0"], "--restarts must be"),
     ([*GOOD, "--seed", "-1"], "--seed must be"),

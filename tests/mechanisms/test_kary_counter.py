@@ -14,7 +14,7 @@ from equinoise._random import laplace as standard, next_word
 from equinoise.mechanisms import BinaryCounter, KaryCounter, kary
 from equinoise.mechanisms.kary import best_tree
 from equinoise.mechanisms.kernels import kary_total
-from equinoise.mechanisms.laplace import secure_integers
+from equinoise.mechanisms.laplace import secure_geometric
 
 EPSILON = 0.7
 SENSITIVITY = 2.0
@@ -184,11 +184,11 @@ def test_what_is_drawn_securely(monkeypatch):
     """Whole steps of a grid, epsilon/h a node, on exact sums: no float is noised."""
     given = []
 
-    def secure(n, sensitivity, epsilon):
-        given.append((n, sensitivity, epsilon))
-        return [0] * n
+    def secure(counts, sensitivity, epsilon):
+        given.append((len(counts), sensitivity, epsilon))
+        return np.array(counts)
 
-    monkeypatch.setattr(kary, "secure_integers", secure)
+    monkeypatch.setattr(kary, "secure_geometric", secure)
     monkeypatch.setattr("equinoise.mechanisms.counter_base.secure_laplace", lambda *given: None)
     counter = KaryCounter(1.5, 100)
     assert [counter.add(0.5) for _ in range(100)] == [0.5 * n for n in range(1, 101)]
@@ -199,14 +199,14 @@ def test_what_is_drawn_securely(monkeypatch):
 def test_integers_from_opendp_have_laplaces_law():
     """Chi-square at p > 1e-6: P(x) in proportion to e^(-|x| epsilon / sensitivity)."""
     pytest.importorskip("opendp")
-    draws = np.array(secure_integers(20_000, 3, 1.5))
+    draws = secure_geometric(np.zeros(20_000, dtype=np.int64), 3, 1.5)
     rate = math.exp(-0.5)
     inside = np.arange(-9, 10)
     p = (1 - rate) / (1 + rate) * rate ** np.abs(inside)
     observed = [*(np.sum(draws == x) for x in inside), np.sum(np.abs(draws) > 9)]
     assert stats.chisquare(observed, 20_000 * np.append(p, 1 - p.sum())).pvalue > 1e-6
     with pytest.raises(ValueError, match="epsilon must leave the noise within 64 bits"):
-        secure_integers(1, 2**44, 1e-5)
+        secure_geometric([0], 2**44, 1e-5)
 
 
 def test_a_secure_counter_is_near_the_truth_and_never_twice_the_same():

@@ -102,7 +102,8 @@ def test_what_is_not_certified_promises_nothing():
 
 
 def promise(epsilon=None, total=None, delta=0.0):
-    return words(epsilon, total, [(0.0, 9.0)], 3, delta=delta)[0]
+    asked = {"epsilon": epsilon, "total_epsilon": total, "rows": 3}
+    return words(asked, [(0.0, 9.0)], delta=delta)[0]
 
 
 def test_the_promise_is_what_was_asked_for():
@@ -115,6 +116,7 @@ def test_the_promise_is_what_was_asked_for():
 
 def test_others_get_what_was_asked_for():
     asked = {"epsilon": None, "total_epsilon": 2.0, "bounds": None, "rows": None, "seed": 3, "bins": 7}
+    asked["method"] = "nvo"
     found = statement(asked, b"a\n1\n", 1)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["sample"] == {"sha256": hashlib.sha256(b"a\n1\n").hexdigest(), "rows": 1}
@@ -122,7 +124,7 @@ def test_others_get_what_was_asked_for():
     assert found["sampling"] == "seeded: not private"
     assert len(found["warnings"]) == 2
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
-    assert found["limits"] == words(None, 2.0, [None], None)[1]
+    assert found["limits"] == words(asked, [None])[1]
 
 
 def test_without_the_accountant_there_is_a_looser_bound(monkeypatch):

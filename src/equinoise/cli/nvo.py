@@ -42,7 +42,7 @@ def show(made: Any, names: list[str], out: Path) -> None:
         f"{made.parameters.path}, {made.column.name}: {n:,} records"
         + (f" (and {left_out:,} left out without a value)" if left_out else "")
         + f", bounds {bottom:g} to {top:g} ({source}), {said['bins']:,} bins from {low:g} to {high:g}, "
-        f"noise scales: {said['scales']:,}, epsilon {said['epsilon']:.4g} per row"
+        f"noise scales: {len(made.profile.game.scales):,}, epsilon {made.profile.game.epsilon:.4g} per row"
     )
     rows = made.rows()  # a column of the table for each, which fits 80 characters
     cells = [(words, *(common.cell(row[key], digits) for row in rows)) for words, key, digits in _LINES]
@@ -62,6 +62,8 @@ def show(made: Any, names: list[str], out: Path) -> None:
     paragraph(said["promise"])
     rows = f"all {said['rows']:,} rows"
     common.print_table(made.losses(), ("epsilon, at most", "one row", rows), ("", ".3g", ".3g"))
+    headings = ("mechanism", "one row", rows, "KL", "private for")
+    common.print_table([row.values() for row in made.beside], headings, ("", ".3g", ".3g", ".5f", ""))
     for number, sentence in enumerate(said["limits"], 1):
         paragraph(sentence, f"{number}. ")
     if said["composed"]["method"] == "Rényi divergence":
@@ -112,6 +114,7 @@ def command(
     rows: Annotated[int | None, option("Rows of the sample; by default FILE's number.")] = None,
     bins: Annotated[int, option("Bins of the range.")] = 101,
     scales: Annotated[str, option(_SCALES, names=lambda _: equinoise.nvo.noise.NAMES)] = "default",
+    method: Annotated[str, one_of("nvo", "histogram", "one-draw", more=", whose sample is written")] = "nvo",
     search: Annotated[str, one_of("anneal", "best-response", "genetic")] = "anneal",
     restarts: Annotated[int, option("Searches, of which the best is taken.")] = 1,
     seed: Annotated[int | None, option("The same rows again: such a sample is not private.")] = None,

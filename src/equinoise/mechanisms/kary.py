@@ -4,7 +4,7 @@ import numpy as np
 
 from equinoise._typing import Any, Floats, Mapping
 from equinoise.mechanisms.counter_base import MAX_HORIZON, HorizonCounter, part_of
-from equinoise.mechanisms.laplace import secure_integers
+from equinoise.mechanisms.laplace import secure_geometric
 
 
 def best_tree(horizon: int) -> tuple[int, int]:
@@ -102,7 +102,8 @@ class KaryCounter(HorizonCounter):
     def _drawn(self, n: int) -> list[int]:
         """Return n draws for nodes, in steps of the grid."""
         if self._key is None:
-            return secure_integers(n, round(self._change / self._grid), part_of(self.epsilon, self.levels))
+            steps = round(self._change / self._grid)
+            return [int(x) for x in secure_geometric([0] * n, steps, part_of(self.epsilon, self.levels))]
         from equinoise._random import NOISE, fill_laplace
 
         fill_laplace(self._key, self._n + 1, NOISE, self.node_scale(1) / self._grid, noise := np.empty(n))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import ArrayLike, Floats
+from equinoise._typing import ArrayLike, Floats, Ints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,11 +108,13 @@ def secure_laplace(values: ArrayLike, sensitivity: float, epsilon: float) -> Flo
     return np.array(_measurement(distance, budget)(given.tolist()), dtype=np.float64)
 
 
-def secure_integers(n: int, sensitivity: int, epsilon: float) -> list[int]:
-    """Return n draws of noise for integers, Laplace's law on them, by OpenDP, which confirms epsilon."""
-    if sensitivity / epsilon > 2.0**57:
+def secure_geometric(counts: ArrayLike, sensitivity: int, epsilon: float) -> Ints:
+    """Add two-sided geometric noise to counts int64[n], as :func:`secure_laplace` to values, exactly."""
+    given: Ints = _checks.array("counts", counts, np.int64, (None,))
+    budget = _checks.epsilon(epsilon, allow_infinite=False)
+    if sensitivity / budget > 2.0**57:
         raise ValueError(f"epsilon must leave the noise within 64 bits, got {epsilon!r}")
-    return [int(draw) for draw in _measurement(sensitivity, epsilon, "i64")([0] * n)]
+    return np.array(_measurement(sensitivity, budget, "i64")(given.tolist()), dtype=np.int64)
 
 
 @functools.lru_cache(maxsize=64)
@@ -122,8 +124,8 @@ def _measurement(sensitivity: float, epsilon: float, kind: str = "f64") -> Calla
     scale = sensitivity / epsilon
     if not (math.isfinite(scale) and scale > 0.0):
         raise ValueError(f"epsilon must give a finite noise scale sensitivity/epsilon, got {epsilon!r}")
-    atoms = dp.atom_domain(T=float, nan=False) if kind == "f64" else dp.atom_domain(T=kind)
-    domain = dp.vector_domain(atoms), dp.l1_distance(T=kind)
+    entry = dp.atom_domain(T=kind, nan=False) if kind == "f64" else dp.atom_domain(T=kind)
+    domain = dp.vector_domain(entry), dp.l1_distance(T=kind)
     for _ in range(4):  # the map rounds upwards: a step or two in the last place satisfies it
         measurement = dp.m.make_laplace(*domain, scale=scale)
         if measurement.map(sensitivity) <= epsilon:

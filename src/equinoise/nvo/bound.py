@@ -317,33 +317,15 @@ def lower_bound(
 ) -> float:
     """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
 
-    Parameters
-    ----------
-    kernel, bin_counts, epsilon
-        As for :func:`equinoise.nvo.search.anneal`.
-    nodes : int
-        Convex programs to solve at most, in branch and bound, each a tenth of a second for a hundred bins.
-    enough : float
-        Stop as soon as the bound, in nats and never negative, reaches this.
+    Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in branch and
+    bound, each a tenth of a second for a hundred bins; it stops where the bound, in nats, reaches `enough`.
 
-    Notes
-    -----
     The relaxation lets a bin of few records mix what they cannot mix: a scale too small to be allowed and
     another one, of which the average is allowed. Where that happens, the program is solved twice more:
     without that type, and with a record at least that uses it and is satisfied. The lesser value is a bound,
-    and so it goes on at the node with the least one.
-
-    No value of a solver enters the result. Its multipliers are put into the Lagrange dual, which is a bound
-    for any of them, and the most that rounding can have added is subtracted (``dual_bound``). Limits are
-    loosened by 1e-12, so profiles whose check was rounded in their favour are covered.
-
-    Examples
-    --------
-    >>> masses = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])
-    >>> round(lower_bound(masses, [2, 1], epsilon=1.0), 4)
-    0.0024
-    >>> lower_bound(masses[:, :1], [1, 1], epsilon=0.1)
-    inf
+    and so it goes on at the node with the least one. No value of a solver enters the result: its multipliers
+    are put into the Lagrange dual, a bound for any of them, less what rounding can have added
+    (``dual_bound``). Limits are loosened by 1e-12: profiles whose check was rounded in their favour count.
     """
     nodes = _checks.integer("nodes", nodes, 1)
     enough = _checks.number("enough", enough, 0.0, finite=False)

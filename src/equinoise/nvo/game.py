@@ -100,7 +100,28 @@ class LimitedGame(Game):
         steps: int = 200_000,
         replicate: int = 0,
     ) -> Profile:
-        """Search by simulated annealing, with the options of :func:`equinoise.nvo.search.anneal`.
+        """Search by simulated annealing among certified profiles, then polish.
+
+        Parameters
+        ----------
+        seed, replicate : int or None, int
+            The same give the same bits; None takes randomness from the operating system.
+        start : int64[K, V], optional
+            A profile to start from. By default all use the scale with the widest noise that certifies all.
+        steps : int
+            Proposals: a microsecond each for a hundred bins.
+
+        Notes
+        -----
+        What is found is certified if any profile on the way was, never worse than a certified start, and then
+        no record alone, nor all of a type, can lower the divergence; else it satisfied most records. A
+        proposal moves all, one or some of a type's records to another scale of their bin, and two in five do
+        that with two types at once. Steps never leave the certified profiles, and what they pay is the
+        divergence. If no uniform profile is certified, a first run lowers the excess over the limits.
+
+        References
+        ----------
+        .. [1] Kirkpatrick, Gelatt, Vecchi (1983), *Optimization by Simulated Annealing*, Science 220.
 
         Examples
         --------
@@ -120,7 +141,20 @@ class LimitedGame(Game):
         mutation: float = 0.05,
         kept: int = 5,
     ) -> Profile:
-        """Search by a genetic algorithm, with the options of :func:`equinoise.nvo.search.genetic`.
+        """Search by a genetic algorithm over the records' options, the paper's approximate enumeration.
+
+        Parameters
+        ----------
+        generations, population : int
+            Generations after the first, which is random, and the profiles of each.
+        parents, kept : int
+            The best of a generation, at least 2, of which children are made; and how many of these live on.
+        mutation : float
+            Probability of a record to change to another option, in every child.
+
+        Notes
+        -----
+        What is found is the best of the last generation, certified only if it happens to be.
 
         References
         ----------

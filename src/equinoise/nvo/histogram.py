@@ -16,6 +16,7 @@ MAX_BINS = 10**6
 _CHUNK = 2**18  # values converted at a time: what is in the cache costs no memory
 _SNAP = 1e-9  # of a bin: ten times 0.1 falls where 1 does
 _LARGEST_INTEGER = 2.0**62
+_SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
 
 
 class Binned:
@@ -38,6 +39,48 @@ class Binned:
     def pmf(self) -> Floats:
         """Share of the records in each bin, float64[K]."""
         return _sealed(self.counts / self.n)
+
+
+class Released:
+    """What is released in place of a histogram: how far from it the probabilities `pmf` float64[K] are."""
+
+    histogram: Any
+    pmf: Any
+
+    @cached_property
+    def sd_l1(self) -> float:
+        """Difference of the standard deviations before and after, normalised; the sum over columns."""
+        p, q = self.histogram.pmf, self.pmf
+        return sum(float(abs(_sd(x, p) - _sd(x, q))) for x in np.atleast_2d(self.histogram.midpoints))
+
+    @cached_property
+    def jaccard(self) -> float:
+        """Bins of probability above 0.001 in both histogram and release, as a share of those in either."""
+        before, after = self.histogram.pmf > _SEEN, self.pmf > _SEEN
+        either = int((before | after).sum())
+        return int((before & after).sum()) / either if either else 1.0
+
+    @cached_property
+    def cosine(self) -> float:
+        """Cosine of the angle between histogram and release."""
+        p, q = self.histogram.pmf, self.pmf
+        return float(p @ q / np.sqrt((p @ p) * (q @ q)))
+
+    def certificate(self) -> dict[str, Any]:
+        """Return what is and is not protected; see :mod:`equinoise.nvo.release.certificate`."""
+        from equinoise.nvo.release.certificate import certificate
+
+        return certificate(self)
+
+    def sample(self, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
+        """Draw rows, in the data's units, per column; see :func:`equinoise.nvo.release.sample`."""
+        from equinoise.nvo.release.rows import sample
+
+        return sample(self, size, seed, allow_uncertified=allow_uncertified)
+
+
+def _sd(x: Floats, p: Floats) -> Any:
+    return np.sqrt(max(0.0, float(p @ (x - p @ x) ** 2)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +187,12 @@ class Histogram(Binned):
         integers = given.dtype.kind in "iu" and max(map(abs, edges)) <= _LARGEST_INTEGER
         midpoints, public = _sealed((np.arange(k) + 0.5) / k), bounds is not None
         return cls(counts, bin_of, midpoints, sensitivity, edges, (low, high), public, bool(integers))
+
+    @property
+    def inside(self) -> slice:
+        """The bins within the bounds."""
+        outside = (1.0 - self.sensitivity) / 2.0 * self.n_bins
+        return slice(int(outside + _SNAP), min(int(self.n_bins - outside + _SNAP), self.n_bins - 1) + 1)
 
     def to_units(self, bins: ArrayLike) -> Array:
         """Return midpoints of bins int64[...], 0 to K - 1, in the data's units, float64[...] or int64[...].

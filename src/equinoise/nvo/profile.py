@@ -18,6 +18,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import ArrayLike, Axes, DataFrame, Flags, Floats, Ints
+from equinoise.nvo.histogram import Released
 from equinoise.nvo.noise import Noise
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 _BLOCK = 2**21  # entries of the noise matrix that are looked at together
 _ROUNDING = 1e-12  # of epsilon + 1/n: nearer to the limit than what rounds can tell
-_SEEN = 0.001  # the Jaccard index looks at bins of a larger probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +74,7 @@ def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta
     With ``S = sum of counts M`` bin x is released with probability S[x]/n. For a record of type (k, v)
     the others' mass is ``S - M``, and with ``r = M/(S - M)`` its epsilon is the largest
     ``|ln(1 + r[x]) + ln(1 - 1/n)|`` over x; for one more record ``|ln(1 + M/S) - ln(1 + 1/n)|``. Where
-    S[x] = 0 there is no such outcome.
-
-    References
-    ----------
-    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-       (anonymous, under review), definitions 3.1 and 3.3, equations 7 and 8.
-
-    Examples
-    --------
-    >>> from equinoise.nvo import Histogram, NoiseGame
-    >>> game = NoiseGame(Histogram.from_values([0, 0, 1, 1], n_bins=2, range_epsilon=1e9), 1.0, [1e-4])
-    >>> found = evaluate(game.noise, game.histogram.counts, game.histogram.counts[:, None], 1.0)
-    >>> found.n_satisfied, round(found.realised_epsilon, 4)  # ln(3/2)
-    (4, 0.4055)
+    S[x] = 0 there is no such outcome. Definitions 3.1 and 3.3, equations 7 and 8 of the paper.
     """
     n = int(bin_counts.sum())
     total = released(noise, counts)
@@ -184,15 +171,9 @@ def _exactly(
 def deltas(noise: Noise, counts: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
     """Return delta of every type of record at an epsilon, for its removal and for the addition of one more.
 
-    The noise may be of any family. Counts int64[K, V] are a profile of at least two records, and epsilon is
-    not negative; anything else raises ValueError or TypeError. Of each, float64[K, V], delta is the larger of
-    sum of (P - e^eps Q)+ and sum of (Q - e^eps P)+ over the bins, P with the record and Q without it; 0 for
-    the removal where there is none to remove.
-
-    References
-    ----------
-    .. [1] Balle, Wang (2018), *Improving the Gaussian Mechanism for Differential Privacy: Analytical
-       Calibration and Optimal Denoising*, ICML, theorem 5.
+    Of each, float64[K, V], for noise of any family and counts of at least two records: the larger of sum of
+    (P - e^eps Q)+ and sum of (Q - e^eps P)+ over the bins, P with the record and Q without it (Balle, Wang,
+    2018, *Improving the Gaussian Mechanism*, ICML, theorem 5); 0 for the removal where there is none.
 
     Examples
     --------
@@ -226,7 +207,7 @@ def sticks(total: Floats, mass: Floats, n: int, sign: int, epsilon: float) -> Fl
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
+class Profile(Released):
     """What every record chose, its privacy and what is left of the data: K bins, V scales, n records.
 
     The same for every family of noise. With two columns a bin is a cell of their grid.
@@ -266,6 +247,11 @@ class Profile:
     def __repr__(self) -> str:
         found = f"{self.n_satisfied} of {self.game.n} satisfied"
         return f"Profile({self.method}, epsilon={self.game.epsilon:g}, {found}, kl={self.kl:.4g})"
+
+    @property
+    def histogram(self) -> Any:
+        """The records of the game, in bins."""
+        return self.game.histogram
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -317,24 +303,11 @@ class Profile:
         """Kullback-Leibler divergence of what is released from the histogram, in nats."""
         return self.evaluation.kl
 
-    @cached_property
-    def sd_l1(self) -> float:
-        """Difference of the standard deviations before and after, normalised; the sum over columns."""
-        p, q = self.game.histogram.pmf, self.pmf
-        return sum(float(abs(_sd(x, p) - _sd(x, q))) for x in np.atleast_2d(self.game.histogram.midpoints))
+    def composed(self, rows: int, delta: float = 1e-5) -> Any:
+        """Bound epsilon of all rows together, see :func:`equinoise.nvo.release.compose`."""
+        from equinoise.nvo.release.composition import compose
 
-    @cached_property
-    def jaccard(self) -> float:
-        """Bins of probability above 0.001 in both histogram and release, as a share of those in either."""
-        before, after = self.game.histogram.pmf > _SEEN, self.pmf > _SEEN
-        either = int((before | after).sum())
-        return int((before & after).sum()) / either if either else 1.0
-
-    @cached_property
-    def cosine(self) -> float:
-        """Cosine of the angle between histogram and release."""
-        p, q = self.game.histogram.pmf, self.pmf
-        return float(p @ q / np.sqrt((p @ p) * (q @ q)))
+        return compose(self.game.noise, self.counts, self.evaluation, rows, delta)
 
     @cached_property
     def scale_of(self) -> Floats:
@@ -374,19 +347,3 @@ class Profile:
         values, unit = (bins, "cell") if isinstance(units, tuple) else (units, "value")
         parts = self.game.histogram.pmf, [(self.method, self.pmf)]
         return pictures.distributions(ax, *parts, values=values, unit=unit)
-
-    def certificate(self) -> dict[str, Any]:
-        """Return what is and is not protected; see :mod:`equinoise.nvo.release.certificate`."""
-        from equinoise.nvo.release.certificate import certificate
-
-        return certificate(self)
-
-    def sample(self, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
-        """Draw rows, in the data's units, per column; see :func:`equinoise.nvo.release.sample`."""
-        from equinoise.nvo.release.rows import sample
-
-        return sample(self, size, seed, allow_uncertified=allow_uncertified)
-
-
-def _sd(x: Floats, p: Floats) -> Any:
-    return np.sqrt(max(0.0, float(p @ (x - p @ x) ** 2)))

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -14,13 +14,12 @@ from equinoise import _checks, _files, replicates
 from equinoise._typing import Any, Array, Axes, Callable
 from equinoise.experiments.commands import common
 from equinoise.experiments.nvo import source
-from equinoise.experiments.steps import SECTIONS
-from equinoise.nvo import Histogram, NoiseGame, Profile, registry
+from equinoise.nvo import Histogram, NoiseGame, Profile, registry, twins
 from equinoise.nvo.columns import Column, read_column
 from equinoise.nvo.noise import RULES, positive
-from equinoise.nvo.release import certificate, composition, folder as folder, rows as released
+from equinoise.nvo.release import certificate, composition, folder as folder, rows as drawn
 from equinoise.report import figures
-from equinoise.report.exhibit import Exhibit, Picture, Table
+from equinoise.report.exhibit import csv_bytes
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 _NOT_SAID = ("path", "drop_missing", "sep", "decimal")  # of what was asked for, in the certificate
@@ -42,6 +41,7 @@ class Parameters:
     rows: int | None = None
     bins: int = 101
     scales: str | int | tuple[float, ...] = "default"
+    method: str = "nvo"
     search: str = "anneal"
     restarts: int = 1
     seed: int | None = None
@@ -56,8 +56,10 @@ class Parameters:
             if getattr(self, name) is not None:
                 _checks.epsilon(getattr(self, name), name, allow_infinite=False)
         _checks.choice("search", self.search, SEARCHES)
+        if _checks.choice("method", self.method, ("nvo", *twins.METHODS)) != "nvo" and self.bounds is None:
+            raise ValueError(f"bounds must be given for method={self.method!r}, and public")
         _checks.integer("restarts", self.restarts, 1)
-        for name, low, high in (("rows", 1, released.MAX_ROWS), ("seed", 0, None)):
+        for name, low, high in (("rows", 1, drawn.MAX_ROWS), ("seed", 0, None)):
             if getattr(self, name) is not None:
                 _checks.integer(name, getattr(self, name), low, high)
 
@@ -74,10 +76,7 @@ def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
 
 def _normalised(scales: Any, histogram: Histogram) -> Any:
     """Return scales as :class:`NoiseGame` takes them."""
-    if not isinstance(scales, tuple):
-        return scales
-    start, stop = histogram.range
-    return positive("scales", scales) / (stop - start)
+    return positive("scales", scales) / source.length(histogram) if isinstance(scales, tuple) else scales
 
 
 def _search(game: NoiseGame, method: str, seed: int, start: int, stop: int) -> dict[str, Array]:
@@ -131,6 +130,7 @@ class Release:
     others: dict[str, Profile]
     lower_bound: float
     certificate: dict[str, Any]
+    beside: list[dict[str, Any]]
     sample: Array | None
     seconds: float
 
@@ -170,61 +170,39 @@ class Release:
 
     def losses(self) -> list[tuple[str, float | None, float | None]]:
         """Return what a record loses at most, as what happens to it, epsilon of one row, and of all rows."""
-        all_rows = self.certificate["composed"]
+        one, whole = self.certificate["realised_epsilon"], self.certificate["composed"]
         return [
-            ("removal, the worst record", self.profile.realised_epsilon, float(all_rows["removal"])),
-            ("  half of the records", None, all_rows["median"]),
-            ("addition of one more", self.profile.realised_epsilon_addition, float(all_rows["addition"])),
+            ("removal, the worst record", float(one["removal"]), float(whole["removal"])),
+            ("  half of the records", None, whole["median"]),
+            ("addition of one more", float(one["addition"]), float(whole["addition"])),
         ]
 
     def document(self) -> dict[str, Any]:
         """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
         parts: Any = {"released": self.sample is not None, "table": self.rows(), "failing": self.failing()}
-        parts["certificate"] = self.certificate
+        parts |= {"certificate": self.certificate, "beside": self.beside}
         return common.document("nvo", self.parameters, self.seconds, seed=self.profile.seed, **parts)
 
     def files(self) -> dict[str, bytes]:
-        """Return the files of the release as bytes, by their paths in its folder."""
-        private = common.files(self.exhibit, self.document())
-        shown = shared(self.parameters, self.column.name, self.column.sep, np.asarray(self.sample))
-        return shown | {f"private/{name}": content for name, content in private.items()}
+        """Return the files of the release as bytes, by their paths in its folder.
 
-    @property
-    def _at(self) -> str:
-        return f", ε = {self.profile.game.epsilon:.4g}"
-
-    @cached_property
-    def exhibit(self) -> Exhibit:
-        """What the steward sees: one row per record in the order of the file, and what is released."""
+        Those in ``private/`` have a row per record in the order of FILE, and show what is released.
+        """
         import pandas as pd
 
-        histogram = self.profile.game.histogram
+        histogram, unit = self.profile.histogram, self.column.name
         scales = {"row": self.column.row_of, "value": self.column.values, "bin": histogram.bin_of}
         scales["midpoint"] = histogram.to_units(histogram.bin_of)  # in units of the data, as the scale
         scales["scale"] = self.profile.scale_of * source.length(histogram)
-        profiles, unit = {"NVO": self.profile, **self.others}, self.column.name
-        said = ", ".join(f"{name} {profile.kl:.4f}" for name, profile in profiles.items())
-        released = common.titled(
-            lambda ax: source.released(ax, profiles, unit), "What is released" + self._at
-        )
+        profiles = {"NVO": self.profile, **self.others}
+        released = common.titled(lambda ax: source.released(ax, profiles, unit), "What is released")
         noise = common.titled(
-            lambda ax: source.noise(ax, self.profile, self.others, unit),
-            "Noise of records by their value" + self._at,
+            lambda ax: source.noise(ax, self.profile, self.others, unit), "Noise of records by their value"
         )
-        return Exhibit(
-            name="nvo",
-            section=SECTIONS["nvo"],
-            title=unit,
-            question="How accurate is a release where each record gets the least noise it needs?",
-            headline=f"{self.profile.n_satisfied:,} of {histogram.n:,} records are satisfied. KL divergence "
-            f"from the data: {said}.",
-            text=(self.certificate["promise"], *self.certificate["limits"]),
-            tables={"scales": Table("The noise scale of every record", pd.DataFrame(scales))},
-            figures={
-                "distribution": Picture("What is released, and the original", said, released),
-                "noise": Picture("Noise of records by their value", said, noise),
-            },
-        )
+        private = [csv_bytes(pd.DataFrame(scales)), figures.png(released), figures.png(noise)]
+        private.append(_files.json_bytes(self.document()))
+        shown = shared(self.parameters, unit, self.column.sep, np.asarray(self.sample))
+        return shown | {f"private/{name}": each for name, each in zip(folder.PRIVATE, private, strict=True)}
 
 
 def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict[str, bytes]:
@@ -263,7 +241,7 @@ def release(
     begun = time.perf_counter()
     rows = histogram.n if parameters.rows is None else parameters.rows
     how: dict[str, Any] = {"search": parameters.search, "restarts": parameters.restarts}
-    seed = released.seed_of(column.name, parameters.seed)
+    seed = drawn.seed_of(column.name, parameters.seed)
     start = secrets.randbits(63) if seed is None else seed  # or others could search again, and compare
     how |= {"scales": _normalised(parameters.scales, histogram), "seed": start}
 
@@ -281,9 +259,14 @@ def release(
         lower_bound = profile.game.lower_bound()
         others = baselines(histogram, profile.game.epsilon)
     with working(f"composing {rows:,} rows"):
-        facts = certificate.certificate(
-            profile, parameters.rows, parameters.seed, total=parameters.total_epsilon
-        )
-    sample = profile.sample(rows, seed) if profile.certified and within else None
+        beside = twins.beside(profile, rows)
+        released: Any = profile
+        if parameters.method != "nvo":
+            asked = parameters.epsilon, parameters.total_epsilon
+            released = twins.make(parameters.method, histogram, *asked, rows, seed)
+        said = parameters.rows, parameters.seed
+        facts = certificate.certificate(released, *said, total=parameters.total_epsilon)
+    good = released.certified and (within or released is not profile)
+    sample = released.sample(rows, seed) if good else None
     seconds = time.perf_counter() - begun
-    return Release(parameters, column, profile, others, lower_bound, facts, sample, seconds)
+    return Release(parameters, column, profile, others, lower_bound, facts, beside, sample, seconds)

@@ -6,8 +6,8 @@ import time
 
 from equinoise import _checks, _results
 from equinoise._typing import Any, Mapping, Sequence
-from equinoise.nvo.profile import Profile
-from equinoise.nvo.release.composition import DELTA, compose
+from equinoise.nvo.release.composition import DELTA
+from equinoise.nvo.twins import Twin
 
 Ends = tuple[float, float] | None  # public bounds of a column
 NOT_PRIVATE = "seeded: not private"
@@ -33,31 +33,33 @@ _RELATIONS = (
 
 
 def words(
-    epsilon: float | None,
-    total: float | None,
-    bounds: Sequence[Ends],
-    rows: int | None,
-    *,
-    delta: float = 0.0,
+    asked: Mapping[str, Any], bounds: Sequence[Ends], *, method: str = "nvo", delta: float = 0.0
 ) -> tuple[str, list[str]]:
-    """Return the promise and its four limits, in words that follow from what was asked for alone.
+    """Return the promise and its limits, in words that follow from what was asked for alone.
 
-    Epsilon of a row, with its delta, or of all rows; the public bounds of each column; and how many rows.
+    Asked for are ``epsilon`` of a row or ``total_epsilon``, and ``rows``; bounds are the public ones of each
+    column; the method is "nvo", "one-draw", "histogram" or "histogram, replace".
     """
-    if total is not None:
+    epsilon, total, rows = (asked[name] for name in ("epsilon", "total_epsilon", "rows"))
+    level = total if epsilon is None else epsilon
+    if method.startswith("histogram"):
+        what = "Replacing" if "replace" in method else "Adding or removing"
         promise = (
-            f"Each record is hidden in all rows together to epsilon {total:.4g}, except with probability "
-            f"{_plain(DELTA)}. {_EACH}"
+            f"{what} any one record of any data set changes the probability of whatever is made of all rows "
+            f"together by {_change(level)}."
         )
+    elif total is not None:
+        rest = f"all rows together to epsilon {total:.4g}, except with probability {_plain(DELTA)}."
+        promise = f"Each record{' of any data set' * (method != 'nvo')} is hidden in {rest}"
     elif delta:
-        promise = (
-            f"Each record is hidden in a drawn row to epsilon {epsilon:.4g} and delta {delta:g}. {_EACH}"
-        )
+        promise = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g} and delta {delta:g}."
     else:
-        promise = (
-            f"Each record is hidden in a drawn row to epsilon {epsilon:.4g}: removing any one of them "
-            f"changes the probability of each value by {_change(epsilon or 0.0)}. {_EACH}"
-        )
+        promise = f"changes the probability of each value by {_change(level)}."
+        if method == "nvo":
+            which = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g}: removing any one of them"
+        else:
+            which = "In a drawn row of any data set, adding or removing any one record"
+        promise = f"{which} {promise}"
     ends = ", ".join(f"{pair[0]:g} to {pair[1]:g}" for pair in bounds if pair)
     public = (
         f"The bounds {ends} count as public. That must be true: if they were looked up in the data, they "
@@ -65,12 +67,15 @@ def words(
     )
     draws = "All rows together tell more than one" if total is None else "The total is for these rows"
     draws += ", and every further row that is drawn adds to it. "
+    if method.startswith("histogram"):
+        draws = "However many rows are drawn, they tell no more. "
     draws += (
         "There are as many rows as records, so the number of records is known."
         if rows is None
         else f"{rows:,} rows were asked for, whatever the number of records."
     )
-    return promise, [_FROZEN, public if all(bounds) else _OWN, draws, _RELATIONS]
+    limits = [_FROZEN, public if all(bounds) else _OWN, draws, _RELATIONS]
+    return f"{promise} {_EACH}", limits if method == "nvo" else limits[1:3]
 
 
 def _plain(value: float) -> str:
@@ -100,23 +105,18 @@ def _cautions(bounds: Sequence[Ends], seed: int | None) -> list[str]:
 def statement(asked: Mapping[str, Any], sample: bytes, rows: int) -> dict[str, Any]:
     """Return the certificate for others, for JSON: what was asked for, and nothing that the data decided.
 
-    Parameters
-    ----------
-    asked : Mapping
-        ``epsilon`` or ``total_epsilon``, ``bounds`` (a pair or None), ``rows`` and ``seed``, which may be
-        None, and whatever else was asked for.
-    sample, rows : bytes, int
-        The file of the sample and its rows, which are what the data decided.
+    Asked for are ``epsilon`` or ``total_epsilon``, ``bounds`` (a pair or None), ``rows`` and ``seed``, which
+    may be None, the ``method``, and whatever else. Of the file of the sample it has SHA-256 and rows.
 
     Examples
     --------
     >>> asked = {"epsilon": 1.0, "total_epsilon": None, "bounds": (0, 9), "rows": 2, "seed": None}
-    >>> found = statement(asked, b"a 3 4", 2)
+    >>> found = statement(asked | {"method": "nvo"}, b"a 3 4", 2)
     >>> found["sample"]["rows"], found["sampling"], len(found["limits"])
     (2, 'operating system', 4)
     """
     bounds, seed = asked["bounds"], asked["seed"]
-    promise, limits = words(asked["epsilon"], asked["total_epsilon"], [bounds], asked["rows"])
+    promise, limits = words(asked, [bounds], method=asked["method"])
     plain: dict[str, Any] = _results.plain(
         {
             "promise": promise,
@@ -133,49 +133,29 @@ def statement(asked: Mapping[str, Any], sample: bytes, rows: int) -> dict[str, A
 
 
 def certificate(
-    profile: Profile,
+    profile: Any,
     rows: int | None = None,
     seed: int | None = None,
     *,
     total: float | None = None,
     delta: float = DELTA,
 ) -> dict[str, Any]:
-    """Certify a release to its steward: what was checked, for whom it holds, and where it ends.
+    """Certify a release, of a profile or a twin, to its steward: what was checked, and where it ends.
 
     Not for others: its figures come from the data. Whoever knows all records but one can solve the game with
-    every value that the last one may have, and compare. :func:`statement` is for others.
-
-    Parameters
-    ----------
-    profile : Profile
-    rows, seed : int, optional
-        Rows that are drawn, as many as there are records by default; None is the system's randomness.
-    total, delta : float
-        What was asked for of all rows, if that was; and at which delta they are composed.
-
-    Returns
-    -------
-    dict
-        In the types of JSON: ``certified``, ``promise`` (a sentence), ``limits`` (four sentences),
-        ``warnings`` (sentences), ``n``, ``bins``, ``scales``, ``epsilon``, ``satisfied``,
-        ``realised_epsilon`` and ``composed`` (each for ``removal`` and ``addition``), ``bounds`` (``low``,
-        ``high``, ``source``), ``range``, ``rows``, ``seed``, ``sampling`` and ``versions``.
-
-    Examples
-    --------
-    >>> from equinoise.nvo import Histogram, NoiseGame
-    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-    >>> found = certificate(NoiseGame(histogram, epsilon=1).best_response(), rows=5)
-    >>> found["certified"], found["bounds"]["source"], len(found["limits"]), found["sampling"]
-    (True, 'public', 4, 'operating system')
+    every value that the last one may have, and compare. :func:`statement` is for others. As many rows as
+    records by default; a seed of None is the system's randomness; a total is what was asked for of all rows.
     """
-    game, histogram = profile.game, profile.game.histogram
+    twin, histogram = isinstance(profile, Twin), profile.histogram
+    game = profile if twin else profile.game
     drawn = _checks.integer("rows", histogram.n if rows is None else rows, 1)
     if seed is not None:
         seed = _checks.integer("seed", seed, 0)
-    composed = compose(game.noise, profile.counts, profile.evaluation, drawn, delta)
+    composed = profile.composed(drawn, delta)
     public = [column.bounds if column.bounds_given else None for column in histogram.columns]
-    promise, limits = words(game.epsilon, total, public, rows, delta=game.delta)
+    method = profile.method + ", replace" * (profile.neighbours == "replace") if twin else "nvo"
+    asked = {"epsilon": game.epsilon if total is None else None, "total_epsilon": total, "rows": rows}
+    promise, limits = words(asked, public, method=method, delta=game.delta)
     if not profile.certified:
         wrong = f"{game.n - profile.n_satisfied:,} of {game.n:,} records"
         promise = f"Nothing is promised: {wrong} are not within epsilon {game.epsilon:.4g}."

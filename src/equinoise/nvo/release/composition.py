@@ -27,6 +27,7 @@ _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
 _CLOSE = 1.01  # a ratio of what is too large a row's epsilon to what is not at which its search ends
+_SHOWN = 30.0  # epsilon beyond which a row tells nearly for sure
 _NEARLY_ALL = 1.0 - 2.0**-20  # of S: what is left has lost digits
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
 
@@ -35,17 +36,10 @@ _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi boun
 class Composition:
     """Privacy of all draws together, for the record that they tell most about; see :func:`compose`.
 
-    Attributes
-    ----------
-    draws, delta : int, float
-        Rows, and the probability left out of the promise.
-    removal, addition : float
-        Epsilon at delta, for the removal of a record and for the addition of one more like one that is there.
-    median : float or None
-        Half of the records have at most this epsilon for their removal, by Rényi divergence; None where there
-        are too many types of records to look at all.
-    method : {"privacy loss distribution", "Rényi divergence"}
-        How the worst was found. Both are upper bounds; the first is nearly exact.
+    `removal` and `addition` are epsilon at delta, for the removal of a record and for the addition of one
+    more like one that is there. Half of the records have at most `median` for their removal, by Rényi
+    divergence; None where there are too many types of records. The method is "privacy loss distribution",
+    which is nearly exact, "Rényi divergence", an upper bound too, or "any data".
     """
 
     draws: int
@@ -64,20 +58,10 @@ class Composition:
 def compose(
     noise: Noise, counts: Ints, evaluation: Evaluation, draws: int, delta: float = DELTA
 ) -> Composition:
-    """Bound epsilon of several independent draws of a profile.
+    """Bound epsilon at delta of several independent draws of a profile, counts int64[K, V].
 
     Bounds become better at a price: from the largest loss of a draw alone, by Rényi divergences, by the loss
     distribution. The type with the largest bound takes the next step, until it has none: no other is worse.
-
-    Parameters
-    ----------
-    noise, counts, evaluation : Noise, int64[K, V], Evaluation
-        Noise of any family, a profile, and its evaluation.
-    draws, delta : int, float
-        m, at least 1; in (0, 1).
-
-    Notes
-    -----
     For a record of type (k, v) a draw comes from P = S/n with it and from Q = (S - M)/(n - 1) without, and
     the loss is ln(P/Q). Both directions count, Q against P too.
 
@@ -90,15 +74,6 @@ def compose(
     .. [3] Bun, Steinke (2016), *Concentrated Differential Privacy: Simplifications, Extensions, and Lower
        Bounds*, TCC, propositions 1.3 and 1.4; Canonne, Kamath, Steinke (2020), *The Discrete Gaussian for
        Differential Privacy*, NeurIPS, for the conversion of Rényi divergences.
-
-    Examples
-    --------
-    >>> from equinoise.nvo import Histogram, NoiseGame
-    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-    >>> profile = NoiseGame(histogram, epsilon=0.5).best_response()
-    >>> found = compose(profile.game.noise, profile.counts, profile.evaluation, draws=10)
-    >>> profile.realised_epsilon < found.epsilon < 10 * profile.realised_epsilon
-    True
     """
     m = _checks.integer("draws", draws, 1)
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
@@ -130,6 +105,23 @@ def compose(
         median = float(bounds[order[int(np.searchsorted(2 * so_far, n))]])
     method = "privacy loss distribution" if exact else "Rényi divergence"
     return Composition(m, share, removal, addition, median, method)
+
+
+def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
+    """Bound epsilon of draws that are each epsilon-private for any data: by the worst pair that there is.
+
+    That is of randomised response (Kairouz, Oh, Viswanath, 2015, *The Composition Theorem for Differential
+    Privacy*, ICML, theorem 3.3).
+    """
+    if epsilon > _SHOWN:
+        return _by_largest(epsilon, draws, delta)
+    p = 1.0 / (1.0 + math.exp(-epsilon))
+    pair = np.array([epsilon, -epsilon]), np.array([p, 1.0 - p])
+    found = min(_by_largest(epsilon, draws, delta), _by_renyi(*pair, draws, delta))
+    accountant = _accountant() if delta >= _SMALLEST_DELTA and draws <= _MOST_DRAWS else None
+    if accountant is None or found > _FUTILE:
+        return found
+    return min(found, _by_distribution(*pair, draws, delta, accountant))
 
 
 def _accountant() -> Any:
@@ -205,7 +197,8 @@ def _by_distribution(loss: Floats, p: Floats, draws: int, delta: float, accounta
     step = max(min(_FINEST / math.sqrt(draws), largest / _STEPS), spread / _LARGEST_GRID)
     forward, backward = _on_grid(loss, p, step), _on_grid(-loss, p * np.exp(-loss), step)
     one = accountant.create_from_rounded_probability(forward, 0.0, step, True, backward, 0.0, symmetric=False)
-    return float(one.self_compose(draws).get_epsilon_for_delta(delta))
+    with np.errstate(over="ignore"):  # in hundreds: epsilon is then said to be infinite
+        return float(one.self_compose(draws).get_epsilon_for_delta(delta))
 
 
 def _on_grid(loss: Floats, p: Floats, step: float) -> dict[int, float]:
@@ -242,19 +235,8 @@ class Budget:
 def epsilon_for_total(
     solve: Callable[[float], Profile], total: float, rows: int, *, delta: float = DELTA
 ) -> Budget:
-    """Find the epsilon of a row for which all rows together stay within a total.
+    """Find the epsilon of a row, of which `solve` makes a profile, for which all rows stay within a total.
 
-    Parameters
-    ----------
-    solve : callable
-        From the epsilon of a row to a profile of that game.
-    total, delta : float
-        Epsilon that all rows together may reach at delta: positive and finite; in (0, 1).
-    rows : int
-        Rows that are drawn, m.
-
-    Notes
-    -----
     By bisection of ln(epsilon) from total/m, which always stays within the total, to the total. What counts
     is the composition of the profile that was found, so the result is within the total even where the
     composed epsilon does not grow steadily. A profile that is not certified means too small an epsilon.

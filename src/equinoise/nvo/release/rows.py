@@ -11,7 +11,6 @@ import numpy as np
 from equinoise import _checks
 from equinoise._random import RELEASE, stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Words
-from equinoise.nvo.profile import Profile
 
 MAX_ROWS = 10**9
 _WORD = 64  # bits
@@ -20,44 +19,28 @@ _CHUNK = 2**18  # rows whose words are drawn at a time
 WordSource = Callable[[int], Words]
 
 
-def sample(profile: Profile, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
-    """Draw rows from a profile, independently of each other.
+def sample(profile: Any, size: int, seed: int | None = None, *, allow_uncertified: bool = False) -> Any:
+    """Draw rows from a profile or a twin, independently of each other.
 
-    Parameters
-    ----------
-    profile, size : Profile, int
-        Rows, at least 1, of which every one adds to what the release tells, see :func:`compose`.
-    seed : int or None
-        None, the default, takes randomness from the operating system. With a seed the same rows come out
-        again, and whoever knows or guesses the seed can undo the noise: that is not private.
-    allow_uncertified : bool
-        Draw even where some record is not satisfied, which otherwise raises ValueError.
+    Every one of `size` rows adds to what a profile's release tells, see :func:`compose`. Without a seed the
+    randomness is the operating system's. With one the same rows come out again, and whoever knows or guesses
+    it can undo the noise: that is not private. A profile in which some record is not satisfied raises
+    ValueError, unless it is allowed.
 
-    Returns
-    -------
-    float64[size] or int64[size]
-        Midpoints of bins in the data's units, bin x with probability S[x]/n; integers where the values were
-        integers. Of pairs, one array for each column. No noise is added to a midpoint: with several scales,
-        continuous noise would give the record with the largest scale away in the tails.
+    Rows are midpoints of bins in the data's units, bin x with probability S[x]/n, float64[size], or
+    int64[size] where the values were integers; of pairs, one array for each column. No noise is added to a
+    midpoint: with several scales, continuous noise would give the record with the largest scale away.
 
     References
     ----------
     .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
        (anonymous, under review), definition 3.3, random sampling query.
-
-    Examples
-    --------
-    >>> from equinoise.nvo import Histogram, NoiseGame
-    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-    >>> profile = NoiseGame(histogram, epsilon=1).best_response()
-    >>> sample(profile, 5).dtype
-    dtype('int64')
     """
     rows = _checks.integer("size", size, 1, MAX_ROWS)
     if not _checks.flag("allow_uncertified", allow_uncertified) and not profile.certified:
         satisfied = f"{profile.n_satisfied} of {profile.game.n} records"
         raise ValueError(f"profile must be certified, got one that satisfies {satisfied}")
-    return profile.game.histogram.to_units(draw_bins(profile.pmf, rows, seed))
+    return profile.histogram.to_units(draw_bins(profile.pmf, rows, seed))
 
 
 def draw_bins(pmf: Floats, size: int, seed: int | None = None) -> Ints:

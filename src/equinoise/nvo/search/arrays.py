@@ -36,42 +36,11 @@ def anneal(
     start: ArrayLike | None = None,
     steps: int = 200_000,
 ) -> Found:
-    """Search by simulated annealing among certified profiles, then polish.
+    """Search by simulated annealing, as :meth:`equinoise.nvo.NoiseGame.anneal`.
 
-    Parameters
-    ----------
-    kernel : float64[K, V, K] or float64[R, V, K]
-        The noise matrix M[k, v, x], each row adding up to one; of all bins, or of the R with records.
-    bin_counts, epsilon : int64[K], float
-        The histogram, and what every record asks for.
-    seed, replicate : int or None, int
-        The same give the same bits; None takes randomness from the operating system.
-    start : int64[K, V], optional
-        A profile to start from. By default all use the scale with the widest noise that certifies everybody.
-    steps : int
-        Proposals: a microsecond each for a hundred bins. With epsilon below about 1/n each looks at all
-        masses, and there are fewer, and less polish, where it would take minutes.
-
-    Notes
-    -----
-    What is found is certified if any profile on the way was, never worse than a certified start, and then no
-    record alone, nor all of a type, can lower the divergence; else it satisfied most records. A proposal
-    moves all, one or some of a type's records to another scale of their bin, and two in five do that with
-    two types at once. Steps never leave the certified profiles, and what they pay is the divergence. If no
-    uniform profile is certified, a first run lowers the excess over the limits.
-
-    References
-    ----------
-    .. [1] Kirkpatrick, Gelatt, Vecchi (1983), *Optimization by Simulated Annealing*, Science 220.
-
-    Examples
-    --------
-    >>> x = (np.arange(11) + 0.5) / 11
-    >>> masses = np.exp(-np.abs(x[:, None, None] - x) / np.array([0.5, 0.001])[:, None])
-    >>> masses /= masses.sum(axis=2, keepdims=True)
-    >>> found = anneal(masses, [0, 0, 5, 9, 12, 9, 4, 0, 0, 1, 0], epsilon=1.0)
-    >>> found.certified, found.counts[9].tolist(), round(found.kl, 3)
-    (True, [1, 0], 0.044)
+    The noise matrix is float64[K, V, K], or float64[R, V, K] of the R bins with records; bin_counts int64[K]
+    the histogram. With epsilon below about 1/n each proposal looks at all masses, and there are fewer, and
+    less polish, where it would take minutes.
     """
     steps = _checks.integer("steps", steps, 0)
     replicate = _checks.integer("replicate", replicate, 0, 2**63 - 1)
@@ -153,21 +122,10 @@ def _polished(table: Table, counts: Ints) -> Ints:
 
 
 def exhaustive(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> Found:
-    """Look at every profile of a tiny game, with the parameters of :func:`equinoise.nvo.search.anneal`.
+    """Look at every profile of a tiny game: the most satisfied records, and of these the least divergence.
 
-    Return the profile that satisfies the most records, and of these the one with the least divergence. A
-    game of more than 20 million profiles, the product over bins of (n_k + V - 1) choose (V - 1), raises
-    ValueError.
-
-    References
-    ----------
-    .. [1] Nijenhuis, Wilf (1978), *Combinatorial Algorithms*, chapter 5, for the order of a bin's profiles.
-
-    Examples
-    --------
-    >>> masses = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])
-    >>> exhaustive(masses, [2, 1], epsilon=1.0).counts.tolist()
-    [[1, 1], [0, 1]]
+    A game of more than 20 million profiles, the product over bins of (n_k + V - 1) choose (V - 1), raises
+    ValueError. The order of a bin's profiles: Nijenhuis, Wilf (1978), *Combinatorial Algorithms*, chapter 5.
     """
     table = Table(kernel, bin_counts, epsilon)
     n_scales = table.shape[1]
@@ -194,36 +152,7 @@ def genetic(
     mutation: float = 0.05,
     kept: int = 5,
 ) -> Found:
-    """Search by a genetic algorithm over the records' options, the paper's approximate enumeration.
-
-    Parameters
-    ----------
-    kernel, bin_counts, epsilon, seed
-        As for :func:`equinoise.nvo.search.anneal`.
-    generations, population : int
-        Generations after the first, which is random, and the profiles of each.
-    parents, kept : int
-        The best of a generation, of which the next one's children are made, at least 2; and how many of
-        these live on.
-    mutation : float
-        Probability of a record to change to another option, in every child.
-
-    Notes
-    -----
-    What is found is the best of the last generation, certified only if it happens to be. The payoff is the
-    number of satisfied records + 1 - KL/ln K. Two cuts are drawn for every child, over records by bins.
-
-    References
-    ----------
-    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-       (anonymous, under review), appendix B.
-
-    Examples
-    --------
-    >>> masses = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])
-    >>> genetic(masses, [2, 1], epsilon=1.0, generations=3).counts.tolist()
-    [[1, 1], [0, 1]]
-    """
+    """Search by a genetic algorithm, as :meth:`equinoise.nvo.NoiseGame.genetic`, over arrays."""
     size = _checks.integer("population", population, 2)
     n_parents = _checks.integer("parents", parents, 2, size)
     n_kept = _checks.integer("kept", kept, 0, n_parents)

@@ -28,11 +28,6 @@ def ratio_limits(n: int, epsilon: float) -> Limits:
     Without the record x has probability ``(S - M)/(n - 1)`` instead of ``S/n``. That changes by a factor of
     at most e^eps either way iff ``1 - (1 - 1/n) e^eps <= M/S <= 1 - (1 - 1/n) e^-eps``; written here so that
     neither a tiny nor a huge epsilon loses digits.
-
-    Examples
-    --------
-    >>> ratio_limits(2, 700.0).low, round(ratio_limits(2, 0.5).low, 3), round(ratio_limits(2, 0.5).high, 3)
-    (0.0, 0.176, 0.697)
     """
     high = -math.expm1(-epsilon) + math.exp(-epsilon) / n
     low = 0.0
@@ -88,10 +83,6 @@ class Found:
 
     counts int64[K, V] are the records of bin k that use scale v; n_satisfied those whose own epsilon is at
     most the game's, certified says whether these are all; kl is KL(q || S/n) in nats.
-
-    Examples
-    --------
-    See :func:`equinoise.nvo.search.exhaustive`.
     """
 
     counts: Ints

@@ -1,0 +1,217 @@
+"""Two plain mechanisms beside the game, with the face of a profile: their promise is for every data set."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from equinoise import _checks
+from equinoise._random import NOISE, stream_key
+from equinoise._typing import Any, Floats, Ints
+from equinoise.mechanisms.laplace import secure_geometric
+from equinoise.nvo.histogram import Histogram, Released
+from equinoise.nvo.profile import Profile, divergence
+from equinoise.nvo.release.composition import DELTA, Composition, compose_pure
+
+METHODS = ("histogram", "one-draw")
+NEIGHBOURS = {"add-remove": 1, "replace": 2}  # how many counts a change of one record changes by one
+_SURE = 1.0 - 2.0**-40  # of epsilon: what is left covers rounding
+_SEEDS = 20  # simulated histograms whose mean KL is shown
+
+
+@dataclass(frozen=True, eq=False)
+class Twin(Released):
+    """A release of :func:`one_draw_private` or of :func:`private_histogram`, with the face of a profile.
+
+    Attributes
+    ----------
+    histogram, epsilon : Histogram, float
+        The records, and the privacy of one draw, or of the counts and whatever is drawn from them.
+    method, neighbours : str
+        "one-draw" or "histogram"; a key of ``NEIGHBOURS``.
+    pmf : float64[K]
+        Probability that a bin is released, 0 outside the bounds.
+    seed : int or None
+        Of simulated noise.
+    """
+
+    histogram: Histogram
+    epsilon: float
+    method: str
+    neighbours: str
+    pmf: Floats
+    seed: int | None = None
+    certified: bool = True
+    delta: float = 0.0
+    scales: tuple[float, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.histogram.n
+
+    @property
+    def n_satisfied(self) -> int:
+        """All of them."""
+        return self.histogram.n
+
+    @property
+    def realised_epsilon(self) -> float:
+        """Epsilon, whatever the records."""
+        return self.epsilon
+
+    realised_epsilon_addition = realised_epsilon
+
+    @cached_property
+    def kl(self) -> float:
+        """Kullback-Leibler divergence of what is released from the histogram, in nats."""
+        return divergence(self.histogram.pmf, self.pmf)
+
+    def composed(self, rows: int, delta: float = DELTA) -> Composition:
+        """Bound epsilon of all rows together: of a private histogram that of its counts, however many."""
+        found = self.epsilon if self.method == "histogram" else compose_pure(self.epsilon, rows, delta)
+        return Composition(rows, delta, found, found, found, "any data")
+
+
+def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
+    """Draw rows from slightly flattened counts, each epsilon-private for every data set.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        With public bounds, and at least three bins within them: ValueError otherwise.
+    epsilon : float
+        Of one row, positive and finite, when a record is added or removed; twice it when one is replaced.
+
+    Notes
+    -----
+    Bin x has a probability proportional to ``f(c[x])``, c the counts: f(c) = c where c is at least
+    ``c0 = ceil(1/(e^eps - 1))``, else max(c, c0 e^(-eps (c0 - c))). As f(c + 1) <= e^eps f(c), and the sum of
+    f is at least 1/(e^eps - 1), no probability changes by a factor above e^eps. Nothing has to stay secret.
+
+    References
+    ----------
+    .. [1] Ours; Dwork, Roth (2014), *The Algorithmic Foundations of Differential Privacy*, definition 2.4.
+
+    Examples
+    --------
+    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], 21, bounds=(140, 220))
+    >>> twin = one_draw_private(histogram, epsilon=1.0)
+    >>> twin.certified, float(twin.pmf.sum().round(12)), twin.sample(3, seed=1).dtype
+    (True, 1.0, dtype('int64'))
+    """
+    level = _begin(histogram, epsilon) * _SURE
+    least = np.ceil(1.0 / np.expm1(min(level, 700.0)))
+    counts = histogram.counts[histogram.inside].astype(np.float64)
+    kept = np.maximum(counts, least * np.exp(-level * np.maximum(least - counts, 0.0)))
+    return Twin(histogram, level / _SURE, "one-draw", "add-remove", _whole(histogram, kept))
+
+
+def private_histogram(
+    histogram: Histogram, epsilon: float, *, neighbours: str = "add-remove", seed: int | None = None
+) -> Twin:
+    """Add noise to the counts once: all rows that are drawn from them are epsilon-private together.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        With public bounds, and at least three bins within them: ValueError otherwise.
+    epsilon : float
+        Of the counts, and so of any number of rows: positive and finite.
+    neighbours : {"add-remove", "replace"}
+        What may happen to a record: it comes or goes, or it takes another value, at twice the noise.
+    seed : int or None
+        None takes the noise from OpenDP (else ImportError), which a real release needs. A seed is for
+        simulation: whoever knows it knows the counts.
+
+    Notes
+    -----
+    The noise is two-sided geometric, with P(z) proportional to e^(-eps |z|/s) and s 1 or 2. What is then no
+    positive count becomes the probability of noise below 0, so that no value within the bounds is impossible.
+
+    References
+    ----------
+    .. [1] Ghosh, Roughgarden, Sundararajan (2012), *Universally Utility-Maximizing Privacy Mechanisms*, SIAM
+       Journal on Computing, definition 2.2.
+
+    Examples
+    --------
+    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], 21, bounds=(140, 220))
+    >>> twin = private_histogram(histogram, epsilon=1.0, seed=1)
+    >>> twin.certified, float(twin.pmf.sum().round(12)), twin.composed(rows=10**6).epsilon
+    (True, 1.0, 1.0)
+    """
+    level = _begin(histogram, epsilon)
+    changed = NEIGHBOURS[_checks.choice("neighbours", neighbours, tuple(NEIGHBOURS))]
+    counts = histogram.counts[histogram.inside]
+    if seed is None:
+        noised = secure_geometric(counts, changed, level)
+    else:
+        noised = counts + simulated_geometric(level / changed, len(counts), seed)
+    least = 1.0 / (1.0 + np.exp(min(level / changed, 700.0)))
+    pmf = _whole(histogram, np.maximum(noised, least))
+    return Twin(histogram, level, "histogram", neighbours, pmf, seed)
+
+
+def simulated_geometric(epsilon: float, size: int, seed: int) -> Ints:
+    """Return two-sided geometric noise int64[size], P(z) proportional to e^(-epsilon |z|), for simulation."""
+    words = np.random.Philox(counter=[0, 0, 0, int(NOISE)], key=stream_key(seed))
+    first, second = np.random.Generator(words).geometric(-np.expm1(-epsilon), (2, size))
+    return np.asarray(first - second)
+
+
+def _begin(histogram: Histogram, epsilon: float) -> float:
+    if not isinstance(histogram, Histogram):
+        raise TypeError(f"histogram must be a Histogram, got {_checks.shown(histogram)}")
+    if not histogram.bounds_given:
+        raise ValueError("histogram must have public bounds, got the data's own: these would not be private")
+    inside = histogram.inside
+    if inside.stop - inside.start < 3:
+        raise ValueError(f"histogram must have 3 bins within its bounds, got {inside.stop - inside.start}")
+    return _checks.epsilon(epsilon, allow_infinite=False)
+
+
+def _whole(histogram: Histogram, kept: Floats) -> Floats:
+    pmf = np.zeros(histogram.n_bins)
+    pmf[histogram.inside] = kept / kept.sum()
+    pmf.flags.writeable = False
+    return pmf
+
+
+def make(
+    method: str, histogram: Histogram, epsilon: float | None, total: float | None, rows: int, seed: int | None
+) -> Twin:
+    """Return the twin of a method for epsilon of a row, or else for that of all rows."""
+    if method == "histogram":
+        return private_histogram(histogram, epsilon or total or 0.0, seed=seed)
+    return one_draw_private(histogram, epsilon or row_epsilon(total or 0.0, rows))
+
+
+def row_epsilon(total: float, rows: int, delta: float = DELTA) -> float:
+    """Return epsilon of a draw whose rows stay within a total whatever the data, to one in a hundred."""
+    low = high = total / rows
+    while high < total and compose_pure(high, rows, delta) <= total:
+        low, high = high, min(2.0 * high, total)
+    while high > 1.01 * low:
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if compose_pure(middle, rows, delta) <= total else (low, middle)
+    return low
+
+
+def beside(profile: Profile, rows: int, delta: float = DELTA) -> list[dict[str, Any]]:
+    """Return a row for NVO, and for both twins at its epsilon of a row and at its epsilon of all rows.
+
+    ``mechanism``, ``one`` and ``all`` (epsilon of one row and of all), ``kl``, and whom it holds for. KL of a
+    private histogram is the mean of simulated ones. Without public bounds, NVO alone.
+    """
+    histogram, one = profile.histogram, profile.game.epsilon
+    total = profile.composed(rows, delta).epsilon
+    names = ("mechanism", "one", "all", "kl", "holds for")
+    table = [("NVO", one, total, profile.kl, "these data")]
+    for level, row, what in ((one, one, "same row"), (total, row_epsilon(total, rows, delta), "same total")):
+        if histogram.bounds_given and np.isfinite(level):
+            twin, anybody = one_draw_private(histogram, row), "any data"
+            table.append((f"one draw, {what}", row, twin.composed(rows, delta).epsilon, twin.kl, anybody))
+            kl = [private_histogram(histogram, level, seed=seed).kl for seed in range(_SEEDS)]
+            table.append((f"histogram, {what}", level, level, float(np.mean(kl)), anybody))
+    return [dict(zip(names, row, strict=True)) for row in table]

@@ -1,0 +1,187 @@
+"""Two plain mechanisms: privacy by enumeration of small data sets, real columns, the noise's own law."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from tests import real_columns
+
+from equinoise.mechanisms.laplace import secure_geometric
+from equinoise.nvo import Histogram, NoiseGame, one_draw_private, private_histogram, twins
+from equinoise.nvo.release.composition import compose_pure
+
+WIDE = 1e9  # no range beyond the bounds
+
+
+def histogram_of(counts):
+    values = np.repeat(np.arange(len(counts)), counts)
+    return Histogram.from_values(values + 0.5, len(counts), range_epsilon=WIDE, bounds=(0, len(counts)))
+
+
+def flattened_counts(counts, epsilon):
+    """The flattened counts, in plain Python."""
+    least = math.ceil(1 / math.expm1(epsilon))
+    return np.array(
+        [c if c >= least else max(c, least * math.exp(-epsilon * (least - c))) for c in counts], dtype=float
+    )
+
+
+def flattened(counts, epsilon):
+    f = flattened_counts(counts, epsilon)
+    return f / f.sum()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, math.log(2), 1.0, 3.0])
+@pytest.mark.parametrize("n_bins", [3, 4])
+def test_one_draw_is_private_for_every_small_data_set(n_bins, epsilon):
+    n = 30
+    f = flattened_counts(range(n + 1), epsilon)
+    counts = np.indices((n + 1,) * n_bins)
+    weights = f[counts]
+    logs = np.log(weights / weights.sum(axis=0))
+    small = counts.sum(axis=0) <= n
+    for i in range(n_bins):
+        more, less = (np.take(logs, range(k, n + k), 1 + i) for k in (1, 0))
+        both = np.take(small, range(1, n + 1), i)
+        assert np.abs(more - less)[:, both].max() <= epsilon * (1 + 1e-9)  # added or removed
+        for j in range(i):
+            one = np.take(np.take(logs, range(1, n + 1), 1 + i), range(n), 1 + j)
+            two = np.take(np.take(logs, range(n), 1 + i), range(1, n + 1), 1 + j)
+            both = np.take(np.take(small, range(1, n + 1), i), range(n), j)
+            assert np.abs(one - two)[:, both].max() <= 2 * epsilon * (1 + 1e-9)  # replaced
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_one_draw_is_what_was_enumerated(epsilon):
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        counts = rng.integers(0, 9, int(rng.integers(3, 5)))
+        counts[0] += 2
+        np.testing.assert_allclose(
+            one_draw_private(histogram_of(counts), epsilon).pmf,
+            flattened(counts.tolist(), epsilon),
+            rtol=1e-9,
+        )
+
+
+FIGURES = {"heights": 0.00086, "beauty.wage": 0.00321, "card.wage": 0.00012, "401ksubs.inc": 0.0}
+
+
+@pytest.mark.parametrize("name", [*real_columns.COLUMNS, "401ksubs.inc"])
+def test_kl_of_one_draw_on_real_columns(name):
+    values = real_columns.column(name)
+    histogram = Histogram.from_values(values, bounds=(math.floor(values.min()), math.ceil(values.max())))
+    assert histogram.inside.stop - histogram.inside.start == 25
+    assert one_draw_private(histogram, 1.0).kl == pytest.approx(FIGURES[name], rel=0.02, abs=5e-6)
+
+
+@pytest.mark.parametrize(("neighbours", "scale"), [("add-remove", 1), ("replace", 2)])
+@pytest.mark.parametrize("epsilon", [0.4, 2.0])
+def test_noise_has_its_law_and_hides_a_change(neighbours, scale, epsilon):
+    # chi square of 30,000 draws over 2 m + 1 values: above its mean by 4.5 deviations once in 10,000
+    n, m = 30_000, max(2, round(5 * scale / epsilon))
+    law = np.exp(-epsilon / scale * np.abs(np.arange(-m, m + 1)))
+    law *= math.tanh(epsilon / scale / 2)
+    assert np.abs(np.diff(np.log(law))).max() * scale <= epsilon + 1e-12  # so many counts change by one
+    simulated = twins.simulated_geometric(epsilon / scale, n, 3)
+    drawn = secure_geometric(np.zeros(n, dtype=np.int64), scale, epsilon)
+    for noise in (simulated, drawn):
+        seen = np.bincount(noise[np.abs(noise) <= m] + m, minlength=2 * m + 1)
+        seen = np.append(seen, n - seen.sum())
+        expected = n * np.append(law, 1 - law.sum())
+        chi = ((seen - expected) ** 2 / expected).sum()
+        assert chi < 2 * m + 1 + 4.5 * math.sqrt(2 * (2 * m + 1)) + 6
+    histogram = histogram_of([5, 0, 3, 9])
+    counts = histogram.counts + twins.simulated_geometric(epsilon / scale, 4, 7)
+    expected = np.maximum(counts, 1 / (1 + math.exp(epsilon / scale)))
+    found = private_histogram(histogram, epsilon, neighbours=neighbours, seed=7)
+    np.testing.assert_allclose(found.pmf, expected / expected.sum(), rtol=1e-12)
+
+
+def test_a_release_asks_opendp_and_a_seed_is_simulation(monkeypatch):
+    histogram = histogram_of([50, 20, 30])
+    assert private_histogram(histogram, 0.1, seed=1).kl == private_histogram(histogram, 0.1, seed=1).kl
+    assert len({private_histogram(histogram, 0.1).kl for _ in range(5)}) > 1
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    private_histogram(histogram, 0.1000001, seed=1)
+    with pytest.raises(ImportError, match="OpenDP"):
+        private_histogram(histogram, 0.1000001)
+
+
+def test_they_have_the_face_of_a_profile():
+    histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], 41, bounds=(140, 220))
+    for made in (one_draw_private(histogram, 1.0), private_histogram(histogram, 1.0, seed=2)):
+        profile = NoiseGame(histogram, 1.0).best_response()
+        assert made.pmf.shape == profile.pmf.shape
+        assert made.certificate().keys() == profile.certificate().keys()
+        assert made.certificate()["certified"]
+        assert "any data set" in made.certificate()["promise"]
+        np.testing.assert_array_equal(made.sample(9, 1), made.sample(9, 1))
+        assert set(made.sample(500, 1).tolist()) <= set(
+            histogram.to_units(np.arange(41)[histogram.inside]).tolist()
+        )
+        assert 0 <= made.kl < math.inf and 0 < made.cosine <= 1 and made.sd_l1 >= 0 and 0 <= made.jaccard <= 1
+    words = private_histogram(histogram, 1.0, neighbours="replace", seed=2).certificate()["promise"]
+    assert words.startswith("Replacing any one record")
+
+
+def test_rows_of_one_draw_add_up_and_those_of_a_histogram_do_not():
+    histogram = histogram_of([50, 20, 30])
+    assert private_histogram(histogram, 0.7, seed=1).composed(10**6).epsilon == 0.7
+    one = one_draw_private(histogram, 0.1)
+    assert one.composed(1).epsilon == pytest.approx(0.1, rel=1e-3)
+    assert 0.1 < one.composed(100).epsilon < 100 * 0.1
+    # randomised response by enumeration: two draws at epsilon 1, of which both say the same
+    p = math.e / (1 + math.e)
+    truth = math.log((p**2 - 1e-5) / (1 - p) ** 2)
+    assert truth <= compose_pure(1.0, 2) + 1e-9 <= truth * 1.005 + 1e-9
+    assert 3 * 40.0 <= compose_pure(40.0, 3) <= 3 * 40.0 * (1 + 1e-12)
+    for rows in (1, 50, 3000):
+        row = twins.row_epsilon(2.0, rows)
+        assert compose_pure(row, rows) <= 2.0 < compose_pure(1.02 * row, rows)
+
+
+def test_all_three_stand_beside_each_other():
+    profile = NoiseGame(histogram_of([50, 20, 30, 1]), 1.0).best_response()
+    table = twins.beside(profile, 10)
+    assert [row["mechanism"] for row in table] == [
+        *("NVO", "one draw, same row", "histogram, same row", "one draw, same total", "histogram, same total")
+    ]
+    assert [row["one"] for row in table[:3]] == [1.0] * 3
+    total = profile.composed(10).epsilon
+    assert table[0]["all"] == table[4]["all"] == total
+    assert 0.95 * total <= table[3]["all"] <= total
+    own = NoiseGame(Histogram.from_values([1, 2, 2, 3, 3], 21), 1.0).best_response()
+    assert [row["mechanism"] for row in twins.beside(own, 10)] == ["NVO"]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (
+            lambda: one_draw_private(Histogram.from_values([1, 2, 3]), 1.0),
+            ValueError,
+            "histogram must have public",
+        ),
+        (
+            lambda: private_histogram(Histogram.from_values([1, 2, 3]), 1.0),
+            ValueError,
+            "histogram must have public",
+        ),
+        (lambda: one_draw_private(histogram_of([3, 4]), 1.0), ValueError, "histogram must have 3 bins"),
+        (lambda: one_draw_private([1, 2], 1.0), TypeError, "histogram must be a Histogram"),
+        (lambda: one_draw_private(histogram_of([3, 4, 1]), 0.0), ValueError, "epsilon must"),
+        (
+            lambda: private_histogram(histogram_of([3, 4, 1]), 1, neighbours="both"),
+            ValueError,
+            "neighbours must",
+        ),
+        (lambda: private_histogram(histogram_of([3, 4, 1]), 1, seed=-1), ValueError, "seed must"),
+    ],
+)
+def test_wrong_arguments(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
