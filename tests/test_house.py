@@ -32,7 +32,7 @@ STILL = {
     "games": 3_837,
     "efb": 2_982,
     "nvo": 5_100,
-    "inference": 1_760,
+    "inference": 1_780,
     "experiments": 3_352,
     "cli": 817,
 }

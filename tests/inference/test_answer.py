@@ -138,11 +138,23 @@ def test_what_is_shown_in_a_notebook_and_on_a_terminal():
     assert bandits.UCB(2, bounds=None)._repr_html_() is None
 
 
+def test_numbers_have_the_digits_that_tell_their_arms_apart():
+    made = report(Totals([500, 500], [150, 210]), bounds=(1e6, 1e6 + 10))
+    assert "1000003 " in str(made) and "1000004.2" in str(made) and "1000004.2" in made._repr_html_()
+
+
+def test_what_is_still_to_come_is_named():
+    made = report(Totals([500, 500], [150, 210], pending=[0, 40]))
+    assert made.verdict.startswith("No difference from 0 is shown yet.")
+    assert made.verdict.endswith(" 40 rewards are still to come, and count as the worst that they may be.")
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
         (lambda: report(Totals([5, 5], [1.0, 2.0]), control=2), ValueError, "control must be"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), labels=["a"]), ValueError, "labels must be 2"),
+        (lambda: report(Totals([5, 5], [1.0, 2.0]), labels="aa"), ValueError, "labels must be 2 different"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), alpha=0.0), ValueError, "alpha must be"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), bounds=(1.0, 0.0)), ValueError, "bounds must be"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), bounds=None), TypeError, "bounds must be"),

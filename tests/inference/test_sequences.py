@@ -161,6 +161,26 @@ def test_all_arms_and_times_are_what_each_is_alone(control):
     assert np.isnan(e[..., control]).all() if control is not None else not np.isnan(e).any()
 
 
+@given(st.integers(1, 60), st.integers(0, 40), st.floats(0, 1), st.sampled_from([None, 0.5]))
+@settings(deadline=None, max_examples=60)
+def test_rewards_that_are_to_come_count_as_the_worst(n, pending, share, epsilon):
+    """Lower ends as if all were 0, upper ends as if all were 1; and e-values against each side likewise."""
+    s, options = share * n, {"epsilon": epsilon}
+    waiting = Totals([n], [s], pending=[pending])
+    worst, best = Totals([n + pending], [s]), Totals([n + pending], [s + pending])
+    low, high = confidence_sequence(waiting, **options)
+    np.testing.assert_allclose(low, confidence_sequence(worst, **options)[0], rtol=1e-12)
+    np.testing.assert_allclose(high, confidence_sequence(best, **options)[1], rtol=1e-12)
+    for alternative, totals in (("greater", worst), ("less", best)):
+        found = e_value(waiting, 0.4, alternative=alternative, **options)
+        np.testing.assert_allclose(found, e_value(totals, 0.4, alternative=alternative, **options), rtol=1e-9)
+
+
+def test_an_alpha_may_be_as_small_as_a_number_can_be():
+    low, high = confidence_sequence(Totals([10_000], [5_000.0]), alpha=5e-324)
+    assert 0.2 < low[0] < 0.5 < high[0] < 0.8
+
+
 def test_simultaneous_is_a_smaller_alpha_for_each():
     rewards, arms = (array[:, :: 6 if COMPILED else 30] for array in a_log())
     for control, many in ((None, 3), (0, 2)):
@@ -345,6 +365,11 @@ def test_e_bh_in_plain_python(e_values, alpha):
     assert e_bh(np.array(e_values), alpha).tolist() == naive.e_bh(e_values, alpha)
 
 
+def test_e_bh_of_many_hypotheses_takes_little_memory():
+    """A table of all pairs would take 80 GB; all but the smallest, which is 0, are enough."""
+    assert e_bh(np.linspace(0.0, 1e7, 100_000)).tolist() == [False] + [True] * 99_999
+
+
 def test_e_bh_of_many_times_at_once():
     e = np.array([[100.0, 45.0, 1.0, 2.0], [79.0, 39.0, 1.0, 2.0]])
     assert e_bh(e).tolist() == [[True, True, False, False], [False] * 4]
@@ -363,6 +388,9 @@ def test_e_bh_of_many_times_at_once():
         (lambda: confidence_sequence(0.5), "rewards must have an axis of rounds"),
         (lambda: confidence_sequence([0.5, 1.0], [0]), r"arms must have shape \(2\)"),
         (lambda: confidence_sequence([0.5], [-1]), "arms must be at least 0"),
+        (lambda: confidence_sequence([0.5], [2 * 10**12]), "the largest number in arms must be one whose"),
+        (lambda: Totals([10**16], [1.0]), "pulls must be at most 9"),
+        (lambda: Totals([1, 2], [1.0, 1.0], pending=[-1, 0]), "pending must be at least 0"),
         (lambda: confidence_sequence([0.5], [0.0]), "arms must be an array of integers"),
         (lambda: confidence_sequence([0.5], alpha=0.0), r"alpha must be a number in \(0, 1\)"),
         (lambda: confidence_sequence([0.5], method="normal"), "method must be one of"),

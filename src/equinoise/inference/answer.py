@@ -1,6 +1,7 @@
 """An experiment's answer: which arm is better, by how much, and what that rests on."""
 
 import html
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,12 +45,18 @@ class Report:
     high: Floats
 
     def __str__(self) -> str:
-        table = self.frame.to_string(index=False, float_format="{:.4g}".format, na_rep="")
+        table = self.frame.to_string(index=False, float_format=self._digits, na_rep="")
         return f"{self.verdict}\n\n{table}\n\n{self.assumed}"
 
     def _repr_html_(self) -> str:
-        table = self.frame.to_html(index=False, float_format="{:.4g}".format, na_rep="")
+        table = self.frame.to_html(index=False, float_format=self._digits, na_rep="")
         return f"<p>{html.escape(self.verdict)}</p>{table}<p><small>{html.escape(self.assumed)}</small></p>"
+
+    def _digits(self, value: float) -> str:
+        """Return a number with four digits of what the means' intervals span."""
+        span = np.nanmax(self.high, initial=0.0) - np.nanmin(self.low, initial=np.inf)
+        more = np.log10(max(abs(value) / span, 1.0)) if np.isfinite(span) and span > 0.0 else 0.0
+        return f"{value:.{4 + math.ceil(more)}g}"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the means' intervals over the rounds; return the Axes."""
@@ -122,10 +129,11 @@ def report(
         _checks.integer("control", control, 0, k - 1),
         list(range(k) if labels is None else _checks.instance("labels", labels, Sequence)),
     )
-    if len(names) != k:
-        raise ValueError(f"labels must be {k}, one for each arm, got {len(names)}")
+    if len(names) != k or len({str(name) for name in names}) < k:
+        raise ValueError(f"labels must be {k} different ones, one for each arm, got {_checks.shown(names)}")
     base, span = ends_of[0], ends_of[1] - ends_of[0]
-    over = Totals(*(part.reshape(-1, k) for part in (totals.pulls, totals.reward_sum, totals.square_sum)))
+    parts = (totals.pulls, totals.reward_sum, totals.square_sum, totals.pending)
+    over = Totals(*(part.reshape(-1, k) for part in parts))
     last = Totals(over.pulls[-1], over.reward_sum[-1], over.square_sum[-1])
     low, high = (base + span * end for end in _together(over, None, alpha, method))
     means = np.where(over.pulls > 0, base + span * over.reward_sum / np.maximum(over.pulls, 1), np.nan)
@@ -151,6 +159,8 @@ def report(
         said = f"The mean of {names[0]} {known}."
     else:
         said = _shown(names, arm, *away) or _not_shown(names, arm, away[0], last, alpha, method)
+    if waiting := int(over.pending[-1].sum()):
+        said += f" {waiting:,} rewards are still to come, and count as the worst that they may be."
     return Report(said, pd.DataFrame(columns), assumed, over.pulls.sum(axis=1), means, low, high)
 
 

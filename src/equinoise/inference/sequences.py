@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import Any, ArrayLike, Flags, Floats
 from equinoise.inference.arguments import Numbers, together
 from equinoise.inference.shift import shifted
@@ -62,6 +62,8 @@ class Totals:
     reward_sum : float64[..., K]
     square_sum : float64[..., K], optional
         Sum of the squares. `reward_sum` by default: right for rewards of 0 and 1, and safe for all.
+    pending : int64[..., K], optional
+        More pulls, whose rewards are not known yet: 0 for a lower end, and 1 for an upper one.
 
     Examples
     --------
@@ -72,12 +74,14 @@ class Totals:
     pulls: Any
     reward_sum: Any
     square_sum: Any = None
+    pending: Any = 0
 
     def __post_init__(self) -> None:
-        n = _checks.array("pulls", self.pulls, np.int64, None, low=0)
+        n = _checks.array("pulls", self.pulls, np.int64, None, low=0, high=2**53)
+        more = _checks.array("pending", self.pending, np.int64, None, low=0, high=2**53)
         s = _checks.array("reward_sum", self.reward_sum, np.float64, None, low=0.0)
         q = s if self.square_sum is None else _checks.array("square_sum", self.square_sum, np.float64, None)
-        n, s, q = together(pulls=n, reward_sum=s, square_sum=q)
+        n, s, q, more = together(pulls=n, reward_sum=s, square_sum=q, pending=more)
         if not n.ndim:
             raise ValueError("pulls must have an axis of arms, got a scalar")
         near = 1e-9 * n
@@ -85,7 +89,7 @@ class Totals:
             raise ValueError("reward_sum must be at most pulls, for rewards in [0, 1]")
         if ((q > s + near) | ((q + near) * n < s * s)).any():
             raise ValueError("square_sum must be from reward_sum^2/pulls to reward_sum, for such rewards")
-        for name, value in (("pulls", n), ("reward_sum", s), ("square_sum", q)):
+        for name, value in (("pulls", n), ("reward_sum", s), ("square_sum", q), ("pending", more)):
             object.__setattr__(self, name, value)
 
     def sides(self, control: int | None) -> list[tuple[Floats, Floats | None]]:
@@ -102,7 +106,7 @@ class Totals:
             some = s > 1e-12 * n  # less is rounding
             total = np.where(some, s, 1.0)
             square = np.where(some, np.clip(q, total * total / np.fmax(n, 1.0), total), np.inf)
-            totals = [n, total * total / square, np.where(some, square / total, 1.0)]
+            totals = [n + self.pending, total * total / square, np.where(some, square / total, 1.0)]
             made.append(np.stack(totals).reshape(3, -1, k))
         if control is None:
             return [(low, None) for low in made]
@@ -182,7 +186,7 @@ def confidence_sequence(
     if control is not None:
         known &= known[..., [control]] & (np.arange(known.shape[-1]) != control)
     many = known.shape[-1] - (control is not None) if _checks.flag("simultaneous", simultaneous) else 1
-    ends = [_lowest(math.log(2.0 * many / wrong), one, other, bets, shift) for one, other in sides]
+    ends = [_lowest(math.log(2.0 * many) - math.log(wrong), one, other, bets, shift) for one, other in sides]
     low, high = (np.where(known, end.reshape(known.shape), np.nan) for end in ends)
     return _shaped(low, rewards, arms), _shaped((control is None) - high, rewards, arms)
 
@@ -290,9 +294,9 @@ def e_bh(e_values: ArrayLike, alpha: float = 0.05) -> Flags:
         raise TypeError(f"e_values must be an array of numbers, got {_checks.shown(e_values)}")
     if (e < 0.0).any():
         raise ValueError(f"e_values must be at least 0, got {_checks.shown(e_values)}")
-    rank = (e[..., None, :] >= e[..., None]).sum(axis=-1)
-    enough = e * rank * wrong >= (~np.isnan(e)).sum(axis=-1, keepdims=True)
-    rejected: Flags = e >= np.where(enough, e, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
+    sorted_ = -np.sort(-e, axis=-1)  # NaN last
+    enough = sorted_ * np.arange(1, e.shape[-1] + 1) * wrong >= (~np.isnan(e)).sum(axis=-1, keepdims=True)
+    rejected: Flags = e >= np.where(enough, sorted_, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
     return rejected
 
 
@@ -311,7 +315,9 @@ def _checked(
         raise ValueError("rewards must have an axis of rounds, got a scalar")
     given: ArrayLike = np.zeros(x.shape, np.int64) if arms is None else arms
     pulled = _checks.array("arms", given, np.int64, x.shape, low=0)
-    took = pulled[..., None] == np.arange(pulled.max(initial=0) + 1)
+    k = int(pulled.max(initial=0)) + 1
+    _results.check_memory(k, 4 * x.size, "the largest number in arms")
+    took = pulled[..., None] == np.arange(k)
     sums = (np.cumsum(np.where(took, x[..., None] ** power, 0.0), axis=-2) for power in (1, 2))
     return Totals(np.cumsum(took, axis=-2), *sums), bets, shift
 
