@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from tests import naive_inference as naive
@@ -44,7 +45,7 @@ def raw(arms, rewards, chances, kind, initial=0.0):
     mean, cross = np.empty((len(arms), 2)), np.zeros((len(arms), 2, 2))
     logged = np.take_along_axis(chances, arms[..., None], 2)[..., 0]
     at = kernels.KINDS.index(kind)
-    kernels.weighted_means(arms, rewards, logged, chances, at, initial, 0.5, np.empty((5, 2)), mean, cross)
+    kernels.weighted_means((arms, rewards, logged, chances), at, initial, 0.5, np.empty((5, 2)), mean, cross)
     return mean, cross
 
 
@@ -166,6 +167,36 @@ def test_intervals_and_p_values(log):
     )
     with pytest.raises(ValueError, match="control must be an arm, and these"):
         made.against(0)
+
+
+def test_columns_of_a_frame_keep_their_labels(log):
+    arms, rewards, chances = (part[0] for part in log)
+    frame = pd.DataFrame({"arm": np.array(["red", "blue", "pink", "green"])[arms], "reward": rewards})
+    order = [1, 3, 2, 0]  # blue, green, pink, red
+    for options in ({}, {"method": "batched-ols"}):
+        made, plain = (
+            arm_means(pulled, frame["reward"], given, **options)
+            for pulled, given in ((frame["arm"], chances[:, order]), (arms, chances))
+        )
+        assert made.labels == ("blue", "green", "pink", "red")
+        assert made.estimate == pytest.approx(plain.estimate[order])
+        apart, known = made.contrast("pink", "red"), plain.contrast(2, 0)
+        assert [apart.estimate, apart.stderr] == pytest.approx([known.estimate.item(), known.stderr.item()])
+        table = made.against("red").to_frame()
+        assert table["arm"].tolist() == list(made.labels) and np.isnan(table["mean"][3])
+        assert table["ci_high"][0] == made.against("red").interval()[1][0]
+    logged = chances[np.arange(120), arms]
+    target = {"red": 0.1, "blue": 0.2, "pink": 0.3, "green": 0.4}
+    value = off_policy_value(target, frame["arm"], frame["reward"] > 1, logged)
+    assert value.estimate == pytest.approx(
+        off_policy_value([0.1, 0.2, 0.3, 0.4], arms, (rewards > 1) * 1.0, logged).estimate
+    )
+    with pytest.raises(ValueError, match=r"control must be one of \['blue', .*\], got 'grey'"):
+        made.against("grey")
+    with pytest.raises(ValueError, match="target must have the arms"):
+        off_policy_value({"red": 1.0}, frame["arm"], frame["reward"], logged)
+    with pytest.raises(ValueError, match="arms must be numbers where one of 3 was never pulled"):
+        arm_means(["a", "b"], [0.0, 1.0], np.full((2, 3), 1 / 3))
 
 
 # Another policy's value

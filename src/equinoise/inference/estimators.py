@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Array, ArrayLike, Floats, Ints, NamedTuple
+from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Hashable, Ints, Mapping, NamedTuple
 from equinoise.inference.arguments import Number, Numbers, as_given
 from equinoise.inference.tests import z_test
 
@@ -48,6 +48,8 @@ class Estimates:
         NaN where nothing is known.
     pairs : tuple of float64[..., K, K], or None
         Of arms: every arm's mean (rows) less that of another (columns), and its standard error.
+    labels : tuple
+        What the arms are called, where they were not numbers.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Estimates:
     estimate: Floats
     stderr: Floats
     pairs: tuple[Floats, Floats] | None = None
+    labels: tuple[Hashable, ...] = ()
 
     def interval(self, alpha: float = 0.05) -> tuple[Floats, Floats]:
         """Return the ends of normal intervals, each of which misses with chance `alpha`."""
@@ -71,23 +74,35 @@ class Estimates:
     def p_value(self, null: Numbers = 0.0, alternative: str = "two-sided") -> Number:
         """Return p-values of :func:`equinoise.inference.z_test` that what is estimated is `null`; or NaN."""
         known = ~np.isnan(self.stderr)
-        made = z_test(
-            np.where(known, self.estimate, 0.0), null, np.where(known, self.stderr, 1.0), alternative
-        )
-        return as_given(np.where(known, made, np.nan))
+        seen, error = np.where(known, self.estimate, 0.0), np.where(known, self.stderr, 1.0)
+        return as_given(np.where(known, z_test(seen, null, error, alternative), np.nan))
 
-    def against(self, control: int) -> "Estimates":
+    def against(self, control: Hashable) -> "Estimates":
         """Return what is estimated of every arm's mean less that of a control; NaN for the control itself."""
         if self.pairs is None:
             raise ValueError("control must be an arm, and these are estimates of other values")
-        at = _checks.integer("control", control, 0, self.estimate.shape[-1] - 1)
-        difference, apart = self.pairs
-        return Estimates(difference[..., at], apart[..., at])
+        at = self._place("control", control)
+        return Estimates(self.pairs[0][..., at], self.pairs[1][..., at], labels=self.labels)
 
-    def contrast(self, arm: int, control: int) -> "Estimates":
+    def contrast(self, arm: Hashable, control: Hashable) -> "Estimates":
         """Return what is estimated of the mean of one arm less that of a control."""
-        of, at = self.against(control), _checks.integer("arm", arm, 0, self.estimate.shape[-1] - 1)
+        of, at = self.against(control), self._place("arm", arm)
         return Estimates(of.estimate[..., at], of.stderr[..., at])
+
+    def _place(self, name: str, arm: Hashable) -> int:
+        if not self.labels:
+            return _checks.integer(name, arm, 0, self.estimate.shape[-1] - 1)
+        if arm not in self.labels:
+            raise ValueError(f"{name} must be one of {list(self.labels)}, got {_checks.shown(arm)}")
+        return self.labels.index(arm)
+
+    def to_frame(self, alpha: float = 0.05) -> DataFrame:
+        """Return a row an arm: arm, mean, stderr, and its interval, ci_low and ci_high."""
+        import pandas as pd
+
+        low, high = self.interval(alpha)
+        columns = {"arm": self.labels or range(len(low)), "mean": self.estimate, "stderr": self.stderr}
+        return pd.DataFrame({**columns, "ci_low": low, "ci_high": high})
 
 
 def arm_means(
@@ -107,7 +122,7 @@ def arm_means(
     Parameters
     ----------
     arms : int64[..., T]
-        Arms pulled, from 0; leading axes are replicates.
+        Arms pulled, from 0, or their labels, which are sorted; leading axes are replicates.
     rewards : float64[..., T]
         Numbers or truth values.
     propensities : float64[..., T, K] or float64[..., T], optional
@@ -132,12 +147,8 @@ def arm_means(
     Returns
     -------
     Estimates
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range. Rounds in which every arm is pulled once first
-        are left out by the caller.
+        Raises TypeError or ValueError for arguments of the wrong kind or out of range. Rounds in which every
+        arm is pulled once first are left out by the caller.
 
     References
     ----------
@@ -146,8 +157,6 @@ def arm_means(
        two-point allocation rate, and contrasts of arms.
     .. [2] Zhang, Janson and Murphy (2020), Inference for batched bandits, NeurIPS 33, Section 4: batched OLS,
        there with one variance for all arms.
-    .. [3] Horvitz and Thompson (1952), A generalization of sampling without replacement from a finite
-       universe, JASA 47: "ipw".
 
     Examples
     --------
@@ -173,7 +182,7 @@ def arm_means(
 
 
 def off_policy_value(
-    target: ArrayLike,
+    target: ArrayLike | Mapping[Any, float],
     arms: ArrayLike,
     rewards: ArrayLike,
     propensities: ArrayLike,
@@ -189,8 +198,8 @@ def off_policy_value(
 
     Parameters
     ----------
-    target : float64[K] or float64[..., T, K]
-        The other policy's probabilities, that sum to 1.
+    target : float64[K], float64[..., T, K] or mapping
+        The other policy's probabilities, that sum to 1; of K arms also by their labels.
     arms, rewards, propensities
         As in :func:`arm_means`. Only propensities of the arms pulled are used.
     method : {"ips", "snips", "dr"}
@@ -202,11 +211,7 @@ def off_policy_value(
     -------
     Estimates
         Of one value, or one for each replicate. NaN where the policy has no arm in common with the log.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an argument is of the wrong kind or out of range.
+        Raises TypeError or ValueError for arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -223,8 +228,14 @@ def off_policy_value(
     (0.55, [0.47, 0.63])
     """
     kind = _checks.choice("method", method, ("ips", "snips", "dr"))
-    wanted = _checks.array("target", target, np.float64, None, low=0.0, high=1.0)
-    log = _log(arms, rewards, propensities, wanted.shape[-1] if wanted.ndim else None, zeros=True)
+    of: Any = target
+    named = isinstance(of, Mapping)
+    k = None if named or not np.ndim(of) else np.shape(of)[-1]
+    log = _log(arms, rewards, propensities, k, zeros=True)
+    if named and set(of) != set(log.labels):
+        raise ValueError(f"target must have the arms {list(log.labels)}, got {list(of)}")
+    of = [of[label] for label in log.labels] if named else of
+    wanted = _checks.array("target", of, np.float64, None, low=0.0, high=1.0)
     p = _of_rounds("target", wanted, log)
     if float(np.abs(wanted.sum(axis=-1) - 1.0).max()) > _SUM:
         raise ValueError("target must sum to 1 over the arms")
@@ -253,25 +264,27 @@ class _Log(NamedTuple):
     chance: Floats  # of all arms, [R, T, K]; of length 0 where they are not known
     n_arms: int
     lead: tuple[int, ...]
+    labels: tuple[Hashable, ...]
 
 
-def _log(
-    arms: ArrayLike,
-    rewards: ArrayLike,
-    propensities: ArrayLike | None,
-    n_arms: int | None,
-    zeros: bool = False,
-) -> _Log:
+def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: bool = False) -> _Log:
     """Check a log; `zeros` are propensities of 0 that are taken, of arms that were not pulled."""
-    pulled = _checks.array("arms", _numbers(arms), np.int64, None, low=0)
+    named, labels = np.asarray(arms), tuple[Hashable, ...]()
+    if named.dtype.kind in "OUSb":
+        found, inverse = np.unique(named, return_inverse=True)
+        labels, named = tuple(found.tolist()), inverse.reshape(named.shape)
+    pulled = _checks.array("arms", named, np.int64, None, low=0)
     if not pulled.ndim or not pulled.size:
         raise ValueError(f"arms must have at least one round, got shape {pulled.shape}")
-    y = _checks.array("rewards", _numbers(rewards), np.float64, pulled.shape)
-    given = np.ones(pulled.shape) if propensities is None else np.asarray(propensities)
+    paid = np.asarray(rewards)
+    y = _checks.array("rewards", paid + 0 if paid.dtype == bool else paid, np.float64, pulled.shape)
+    given: Array = np.ones(pulled.shape) if propensities is None else np.asarray(propensities)
     whole = given.ndim == pulled.ndim + 1
     k = given.shape[-1] if whole else int(pulled.max()) + 1
     if n_arms is not None:
         k = _checks.integer("n_arms", n_arms, k, k if whole else None)
+    if labels and k != len(labels):
+        raise ValueError(f"arms must be numbers where one of {k} was never pulled, got labels {list(labels)}")
     chance = _checks.array("propensities", given, np.float64, (*pulled.shape, k)[: given.ndim], high=1.0)
     if whole and pulled.max() >= k:
         raise ValueError(f"arms must be less than the {k} of the propensities, got {pulled.max()}")
@@ -285,13 +298,7 @@ def _log(
     flat = -1, pulled.shape[-1]
     chance = chance.reshape(*flat, k) if whole else np.empty((0, 0, 0))
     rows = pulled.reshape(flat), y.reshape(flat), logged.reshape(flat)
-    return _Log(*rows, chance, k, pulled.shape[:-1])
-
-
-def _numbers(value: ArrayLike) -> Array:
-    """Return truth values as the numbers 0 and 1, and anything else as it is."""
-    given = np.asarray(value)
-    return given.astype(np.int64) if given.dtype == bool else given
+    return _Log(*rows, chance, k, pulled.shape[:-1], labels)
 
 
 def _weighted(kind: str, log: _Log, initial: float = 0.0, decay: float = 0.0) -> Estimates:
@@ -299,7 +306,7 @@ def _weighted(kind: str, log: _Log, initial: float = 0.0, decay: float = 0.0) ->
 
     n_runs, k = len(log.arms), log.n_arms
     mean, cross = np.empty((n_runs, k)), np.zeros((n_runs, k, k))
-    weighted_means(*log[:4], KINDS.index(kind), initial, decay, np.empty((5, k)), mean, cross)
+    weighted_means(log[:4], KINDS.index(kind), initial, decay, np.empty((5, k)), mean, cross)
     cells = (np.arange(n_runs)[:, None] * k + log.arms).ravel()
     pulls = np.bincount(cells, minlength=n_runs * k).reshape(n_runs, k)
     mean = np.where(pulls > 0, mean, np.nan)
@@ -350,7 +357,7 @@ def _shaped(log: _Log, mean: Floats, stderr: Floats, difference: Floats, apart: 
     """Return estimates of arms [R, K] and of differences [R, K, K] in the shape of the log."""
     k, same = log.n_arms, np.eye(log.n_arms, dtype=bool)
     first, second = (np.where(same, np.nan, part).reshape(*log.lead, k, k) for part in (difference, apart))
-    return Estimates(mean.reshape(*log.lead, k), stderr.reshape(*log.lead, k), (first, second))
+    return Estimates(mean.reshape(*log.lead, k), stderr.reshape(*log.lead, k), (first, second), log.labels)
 
 
 def _of_rounds(name: str, value: ArrayLike, log: _Log) -> Floats:

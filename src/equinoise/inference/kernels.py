@@ -86,30 +86,23 @@ def lowest_means(level: Floats, totals: Floats, bets: Floats, out: Floats) -> No
 
 # Weighted means, of which :mod:`equinoise.inference.estimators` says more; kinds by their index.
 
+Log = tuple[Ints, Floats, Floats, Floats]
 KINDS = ("ols", "hajek", "ipw", "uniform", "constant", "two-point")
 _HAJEK, _IPW, _CONSTANT, _TWO_POINT = 1, 2, 4, 5
 
 
 @njit
 def weighted_means(
-    arms: Ints,
-    rewards: Floats,
-    logged: Floats,
-    chance: Floats,
-    kind: int,
-    first: float,
-    decay: float,
-    work: Floats,
-    mean: Floats,
-    cross: Floats,
+    log: Log, kind: int, first: float, decay: float, work: Floats, mean: Floats, cross: Floats
 ) -> None:
     """Write mean = sum_t h_t Gamma_t / H, H = sum_t h_t, float64[R, K], and how the means vary together.
 
     cross[r, a, b] = sum_t u_t(a) u_t(b), u_t = h_t (Gamma_t - mean)/H: float64[R, K, K], its lower triangle.
-    arms int64[R, T], rewards and the propensities that were logged float64[R, T], those of all arms
-    float64[R, T, K] (of length 0 where the kind needs none); work float64[5, K]. The plug-in is the mean of
-    an arm's earlier rewards, `first` before there are any, and 0 for "ipw".
+    The log is arms int64[R, T], rewards and the propensities that were logged float64[R, T], those of all
+    arms float64[R, T, K] (of length 0 where the kind needs none); work float64[5, K]. The plug-in is the
+    mean of an arm's earlier rewards, `first` before there are any, and 0 for "ipw".
     """
+    arms, rewards, logged, chance = log
     n_rounds, n_arms = arms.shape[1], mean.shape[1]
     for r in range(arms.shape[0]):
         for again in range(2):
