@@ -130,10 +130,17 @@ class Greedy(Policy):
 
 @twin("uniform")
 class RoundRobin(Policy):
-    """Arm after arm, over and over."""
+    """Arm after arm, over and over; or each drawn with probability 1/K."""
+
+    def __init__(self, n_arms, own=None, drawn=False):
+        super().__init__(n_arms)
+        self.own, self.drawn = own, drawn
 
     def choose(self, t, word):
-        return (t - 1) % self.n_arms
+        if not self.drawn:
+            return (t - 1) % self.n_arms
+        self.shares = [1.0 / self.n_arms] * self.n_arms
+        return drawn_arm(self.shares, self.own(t, -1)[0])
 
 
 class BinaryNoise:
@@ -420,13 +427,76 @@ class AdapUcb(Policy):
             self.last[arm], self.current = ((sum(self.episode) + noise / self.epsilon) / m, m), None
 
 
+class Sampled(Policy):
+    """Each arm with the share of joint draws from posterior(arm, t) that it wins, mixed with the floor.
+
+    Shares are made in rounds 1, 1 + batch, 1 + 2 batch, ... Arms are drawn with a word of their own.
+    """
+
+    def __init__(self, n_arms, ties, epsilon, own, floor, draws, batch):
+        super().__init__(n_arms, ties, epsilon)
+        self.own, self.floor, self.draws, self.batch = own, floor, draws, batch
+
+    def choose(self, t, word):
+        if (t - 1) % self.batch == 0:
+            joint = []
+            for arm in range(self.n_arms):
+                words = words_of(self.own(t, arm))
+                joint.append([beta_pairs(words, *self.posterior(arm, t)) for _ in range(self.draws)])
+            won = [values.index(max(values)) for values in zip(*joint, strict=True)]
+            self.shares = [
+                (1.0 - self.floor) * won.count(arm) / self.draws + self.floor / self.n_arms
+                for arm in range(self.n_arms)
+            ]
+        return drawn_arm(self.shares, self.own(t, -1)[0])
+
+
+def drawn_arm(shares, word):
+    """The first arm at which the shares have added up to more than the word's uniform."""
+    u, total = naive.uniform_of(word), 0.0
+    for arm, share in enumerate(shares):
+        total += share
+        if u < total:
+            return arm
+    return max(arm for arm, share in enumerate(shares) if share > 0.0)
+
+
+@twin("thompson")
+class Thompson(Sampled):
+    """Beta(1 + S, 1 + n - S), S put back into [0, n]."""
+
+    def __init__(self, n_arms, own, floor=0.1, draws=100, batch=10):
+        super().__init__(n_arms, "first", None, own, floor, draws, batch)
+
+    def posterior(self, arm, t):
+        n = len(self.rewards[arm])
+        total = min(max(sum(self.rewards[arm]), 0.0), n)
+        return 1.0 + total, 1.0 + n - total
+
+
+@twin("epsilon-greedy")
+class EpsilonGreedy(Policy):
+    """The largest mean with probability 1 - explore, infinite before the first reward; else any arm."""
+
+    def __init__(self, n_arms, own, explore=0.1):
+        super().__init__(n_arms)
+        self.own, self.explore = own, explore
+
+    def choose(self, t, word):
+        means = [sum(rewards) / len(rewards) if rewards else math.inf for rewards in self.rewards]
+        tied = means.count(max(means))
+        self.shares = [
+            (1.0 - self.explore) / tied * (mean == max(means)) + self.explore / self.n_arms for mean in means
+        ]
+        return drawn_arm(self.shares, self.own(t, -1)[0])
+
+
 @twin("lazy-dp-ts")
-class LazyDpTs(Policy):
+class LazyDpTs(Sampled):
     """Thompson sampling from the last full buffer of each arm: of 1, 2, 4, ... rewards, then dropped."""
 
-    def __init__(self, n_arms, ties, epsilon, own):
-        super().__init__(n_arms, ties, epsilon)
-        self.own = own
+    def __init__(self, n_arms, ties, epsilon, own, floor=0.0, draws=100, batch=10):
+        super().__init__(n_arms, ties, epsilon, own, floor, draws, batch)
         self.buffer = [[] for _ in range(n_arms)]
         self.size = [1] * n_arms
         self.known = [None] * n_arms  # (noised mean, O)
@@ -435,10 +505,18 @@ class LazyDpTs(Policy):
     def private_means(self):
         return [mean for mean, _ in self.known]
 
-    def index(self, arm, t):
+    def choose(self, t, word):
+        return super().choose(t, word) if self.floor > 0.0 else Policy.choose(self, t, word)
+
+    def posterior(self, arm, t):
+        if self.known[arm] is None:
+            return 1.0, 1.0
         mean, size = self.known[arm]
         mu = min(max(mean + 3.0 * math.log(t) / (self.epsilon * size), 0.0), 1.0)
-        return beta_of(words_of(self.own(t, arm)), mu * size + 1.0, (1.0 - mu) * size + 1.0)
+        return mu * size + 1.0, (1.0 - mu) * size + 1.0
+
+    def index(self, arm, t):
+        return beta_of(words_of(self.own(t, arm)), *self.posterior(arm, t))
 
     def update(self, t, arm, reward, noise):
         super().update(t, arm, reward, noise)
@@ -457,7 +535,7 @@ class LazyDpTs(Policy):
 def own_words(seed, replicate):
     """The function (t, k) -> the four words of the block (t - 1, k, replicate, POSTERIOR)."""
     key = [int(word) for word in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
-    return lambda t, k: naive.philox_block(key, [t - 1, k, replicate, POSTERIOR])
+    return lambda t, k: naive.philox_block(key, [t - 1, k % WORD, replicate, POSTERIOR])
 
 
 def words_of(block):
@@ -482,3 +560,12 @@ def beta_of(words, a, b):
         level = (small + 1.0 / beta) * step - math.log(4.0)
         if level + total * math.log(total / (large + odds)) >= math.log(u * u * v):
             return odds / (large + odds) if small == a else large / (large + odds)
+
+
+def beta_pairs(words, a, b):
+    """A Beta(a, b) draw as joint draws make it: of two words a try, also where it is by inversion."""
+    if a > 1.0 and b > 1.0:
+        return beta_of(words, a, b)
+    u, _ = naive.uniform_of(next(words)), next(words)
+    from_zero = 1.0 - math.exp(math.log(u) / max(a, b))
+    return from_zero if a == 1.0 else 1.0 - from_zero

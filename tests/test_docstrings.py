@@ -30,7 +30,7 @@ FROM_PAPERS = {
         *("e_value", "max_information", "off_policy_value", "shifted_interval", "shifted_p_value"),
     },
     "nvo": {"NoiseGame", "Profile"},
-    "bandits": {"DPKLUCB", "LazyDPTS", "PrivateUCB", "UCB", "UCB1", "interact", "simulate"},
+    "bandits": {"DPKLUCB", "LazyDPTS", "PrivateUCB", "Thompson", "UCB", "UCB1", "interact", "simulate"},
     "bandits.linear": {"simulate"},
 }
 REFERENCE = re.compile(r"^\.\. \[1\] [^[]*\((?:\d{4}|[^)]*under review)\)")

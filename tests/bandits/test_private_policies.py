@@ -72,6 +72,8 @@ def arrays_of(state, lane=0):
     """What a lane's state holds, but for scratch and addresses."""
     skip = ("score", "key", "replicate")
     named = {key: value for key, value in state._asdict().items() if isinstance(value, np.ndarray)}
+    if chances := getattr(state, "chances", None):
+        named["share"] = chances.share
     return {key: value[..., lane].tolist() for key, value in named.items() if value.size and key not in skip}
 
 
@@ -108,7 +110,8 @@ def drawn(option, rng):
         return bool(rng.random() < 0.5)
     if option.kind == "choice":
         return str(rng.choice(option.choices))
-    value = option.low + (option.high - option.low) * rng.random()
+    high = min(option.high, 8)  # joint draws are slow in plain Python
+    value = option.low + (high - option.low) * rng.random() * (rng.random() < 0.7)
     return round(value) if option.kind == "integer" else float(value)
 
 

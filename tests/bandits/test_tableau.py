@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 from tests import naive_bandits
 
-from equinoise.bandits import POLICIES, simulate
+from equinoise.bandits import POLICIES, report, simulate
 from equinoise.bandits.replay.tableau import History, Replay, interact, replay, tableau
 
 COMPILED = not numba.config.DISABLE_JIT
@@ -41,6 +41,10 @@ def variants(policy):
         yield {"width": "published"}
     if "clip_sums" in POLICIES[policy].options:
         yield {"clip_sums": False}
+    if "draws" in POLICIES[policy].options:
+        yield {"floor": 0.3, "draws": 9, "batch": 7}
+    if "drawn" in POLICIES[policy].options:
+        yield {"drawn": True}
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -292,18 +296,58 @@ def test_scales_and_labels():
     np.testing.assert_allclose(shown.logged_means, counts["mean"])
 
 
-@pytest.mark.parametrize("dtype", ["int64", "float32", "bool", "Int64", "boolean", "Float64"])
-def test_kinds_of_reward_columns(dtype):
-    log = a_log(100)
-    shown = replay("ucb", log.assign(reward=log.reward.astype(dtype)))
-    assert shown.rewards.tolist() == replay("ucb", log).rewards.tolist()
+KINDS = ["int8", "uint8", "int64", "float16", "float32", "bool", "Int64", "boolean", "Float64"]
+
+
+@pytest.mark.parametrize("dtype", [*KINDS, "category", "object"])
+def test_kinds_of_numbers(dtype):
+    """Rewards and propensities of logs, entries of tables, in frames and lists."""
+    log, ones = a_log(100), np.ones(100)
+    other = log.assign(reward=log.reward.astype(int).astype(dtype), p=pd.Series(ones).astype(dtype))
+    expected = replay("ucb", log)
+    for column in (None, "p"):
+        shown = replay("ucb", other, propensity=column)
+        assert shown.rows.tolist() == expected.rows.tolist()
+        assert shown.rewards.tolist() == expected.rewards.tolist()
+    assert report(other).verdict == report(log).verdict
+    table = pd.DataFrame(tableau(MEANS, 60))
+    assert interact("ucb", table).arms.tolist() == interact("ucb", table.to_numpy()).arms.tolist()
+    as_lists = table.astype(bool).to_numpy().tolist()
+    for kind in (table.astype(int).astype(dtype), as_lists, table.astype(bool).astype(object)):
+        assert interact("ucb", kind).arms.tolist() == interact("ucb", table).arms.tolist()
+
+
+def test_a_log_with_the_probability_of_what_was_drawn_alone():
+    """Thompson's own log, whose probabilities change: thinned to equal ones, replay has the arms' means."""
+    n, means = (4000 if COMPILED else 300), [0.7, 0.5, 0.4]
+    run = simulate("thompson", means, horizon=n, floor=0.6, seed=2, history=True)
+    p = np.take_along_axis(run.propensities[0], run.arms[0][:, None], 1)[:, 0]
+    log = pd.DataFrame({"arm": run.arms[0], "reward": run.rewards[0], "p": p})
+    shown = replay("uniform", log, propensity="p")
+    expected = (p.min() / p).sum() / 3
+    assert abs(shown.n_used - expected) < 5 * math.sqrt(expected) + 3
+    assert np.abs(shown.means - means).max() < 5 * 0.5 / math.sqrt(shown.pulls.min())
+
+
+def test_few_rows_are_warned_of():
+    log = a_log(600, shares=[0.96, 0.02, 0.02], seed=1)
+    shares = {0: 0.96, 1: 0.02, 2: 0.02}
+    words = r"replay used \d+ of 600 rows: about 1\d were expected, one in 3 of those kept"
+    with pytest.warns(UserWarning, match=words) as caught:
+        replay("ucb", log, propensity=shares)
+    assert caught[0].filename == __file__
+    replay("ucb", log, propensity=shares, horizon=1)  # all that was asked for
 
 
 def test_kinds_of_labels():
     log = a_log(120)
     rows = replay("ucb", log).rows.tolist()
-    for labels in ([1.5, 2.5, 3.5], ["x", "y", "z"], pd.Categorical(["x", "y", "z"])):
+    kinds = [pd.array([3, 5, 9], dtype=kind) for kind in ("int8", "Int64", "string", "object", "category")]
+    for labels in ([1.5, 2.5, 3.5], ["x", "y", "z"], pd.Categorical(["x", "y", "z"], list("wxyz")), *kinds):
         assert replay("ucb", log.assign(arm=pd.Series(labels)[log.arm].to_numpy())).rows.tolist() == rows
+    two = a_log(120, n_arms=2, means=(0.8, 0.3))
+    flags = replay("ucb", two.assign(arm=two.arm == 1), propensity={False: 0.5, True: 0.5})
+    assert flags.labels == (False, True) and flags.rows.tolist() == replay("ucb", two).rows.tolist()
     mixed = replay("ucb", log.assign(arm=pd.Series(["one", 2, ("t", 3)], dtype=object)[log.arm].to_numpy()))
     assert set(mixed.labels) == {"one", 2, ("t", 3)}
     reindexed = log.set_index(pd.Index(range(500, 620)))
@@ -380,7 +424,8 @@ CASES = [
         "policy": ("UCB", None, 3),
         "tableau": (
             TABLE[0], TABLE[:1], np.empty((5, 0)), TABLE * math.nan, TABLE + math.inf, "a", None,
-            TABLE.astype(complex), [[1, 2], [3]],
+            TABLE.astype(complex), [[1, 2], [3]], TABLE.astype(str), TABLE.astype(str).astype(object),
+            pd.DataFrame(TABLE.astype(str)), pd.DataFrame(TABLE).replace(1.0, None),
         ),
         "epsilon": (None, 0, -1, math.nan, "1", True),
         "seed": (-1, 0.5, "0"),
@@ -437,7 +482,7 @@ def test_bad_input(function, options, name):
         ({"reward": "far"}, "column 'far' must be at most 1, got 2.0 at index 2"),
         ({"reward": "far", "bounds": (0.25, 2)}, "column 'far' must be at least 0.25, got 0.0 at index 0"),
         ({"reward": "endless"}, "column 'endless' must be finite, got inf at index 1"),
-        ({"reward": "text"}, "column 'text' must hold numbers"),
+        ({"reward": "text"}, "column 'text' must be an array of numbers"),
         ({"reward": "complex"}, "column 'complex' must be an array of numbers"),
         ({"arm": "lists"}, "column 'lists' must hold labels that are hashable"),
         ({"propensity": "zero"}, "column 'zero' must be positive, got 0 in row 1"),

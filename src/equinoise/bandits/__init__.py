@@ -4,8 +4,6 @@
 and the regret; ``POLICIES`` says what there is. ``UCB``, ``PrivateUCB`` and the other classes are for a
 real experiment, one choice and one reward at a time. :mod:`~equinoise.bandits.tableau` plays policies on
 rewards that were drawn or logged before, :mod:`~equinoise.bandits.linear` has policies that see contexts.
-
-What is only for live experiments, contexts or given rewards is loaded when first used.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ from equinoise.bandits.simulate import simulate
 
 if TYPE_CHECKING:
     from equinoise.bandits import linear
-    from equinoise.bandits.live import DPKLUCB, UCB, UCB1, Bandit, LazyDPTS, PrivateBandit, PrivateUCB, Ticket
+    from equinoise.bandits.live import UCB, Bandit, PrivateBandit, PrivateUCB, Ticket
     from equinoise.bandits.replay import tableau
 
-__all__ = ["DPKLUCB", "POLICIES", "UCB", "UCB1", "Bandit", "BanditRun", "History", "LazyDPTS", "Policy"]
-__all__ += ["PrivateBandit", "PrivateUCB", "Replay", "Ticket", "interact", "linear", "replay", "report"]
-__all__ += ["simulate", "tableau"]
+__all__ = ["DPKLUCB", "POLICIES", "UCB", "UCB1", "Bandit", "BanditRun", "EpsilonGreedy", "History"]
+__all__ += ["LazyDPTS", "Policy", "PrivateBandit", "PrivateUCB", "Replay", "Thompson", "Ticket", "interact"]
+__all__ += ["linear", "replay", "report", "simulate", "tableau"]
 
 __getattr__, __dir__ = attach(
     __name__, {"": ("linear",), "live": live_names(), "replay.tableau": ("tableau",)}

@@ -1,6 +1,7 @@
 """What a simulation of a bandit policy returns: arm means, their bias with intervals, and the regret."""
 
 import math
+import numbers
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,13 @@ def means_of(sums: Array, n: Ints) -> Floats:
 def _averaged(values: Floats) -> Floats:
     """Return values float64[K], averaged over replicates where each has its own."""
     return values if values.ndim == 1 else values.mean(axis=0)
+
+
+def numbers_of(values: Any) -> Array:
+    """Return values that are numbers or truth values, of whatever type, as numbers; others as they are."""
+    given = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+    known = given.dtype == object and all(isinstance(one, numbers.Real | np.bool_) for one in given.flat)
+    return given.astype(np.float64) if known or given.dtype == bool else given
 
 
 def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
@@ -71,6 +79,9 @@ class BanditRun(Regretted):
     true_means : float64[K] or float64[R, K]
     policy, epsilon, reward, sigma, ties, options, seed
         As they were given or chosen; None for an epsilon or a sigma that is not used.
+    arms, rewards, propensities : int64[R, T], float64[R, T], float64[R, T, K]
+        Every round, where the history was asked for, else None. Propensities are the exact probabilities with
+        which arms were drawn, given all that came before; None for policies that do not have them.
     """
 
     reward_sum: Floats
@@ -85,6 +96,9 @@ class BanditRun(Regretted):
     ties: str
     options: Mapping[str, Any]
     seed: int | None
+    arms: Ints | None = None
+    rewards: Floats | None = None
+    propensities: Floats | None = None
 
     @property
     def means(self) -> Floats:
@@ -167,6 +181,8 @@ class History:
         Number and mean of each arm's rewards; NaN for an arm never pulled.
     policy, epsilon
         As they were given; None for a policy that takes none.
+    propensities : float64[T, K] or None
+        With what probabilities the arms were drawn, as in :class:`BanditRun`; None for policies without.
 
     Examples
     --------
@@ -184,9 +200,13 @@ class History:
     means: Floats
     policy: str
     epsilon: float | None
+    propensities: Floats | None
 
     def to_frame(self) -> DataFrame:
-        """Return one row per round: round (from 0), arm, reward."""
+        """Return one row per round: round (from 0), arm, reward; and propensity, of the arm, where known."""
         import pandas as pd
 
-        return pd.DataFrame({"round": np.arange(len(self.arms)), "arm": self.arms, "reward": self.rewards})
+        rounds = np.arange(len(self.arms))
+        frame = pd.DataFrame({"round": rounds, "arm": self.arms, "reward": self.rewards})
+        known = self.propensities
+        return frame if known is None else frame.assign(propensity=known[rounds, self.arms])

@@ -240,6 +240,12 @@ class Draws:
         return noise, self.tape.tie[i, 0] if self.tape.tie.size else np.uint64(0)
 
 
+def shares_of(state: Any) -> Floats | None:
+    """Return the probabilities float64[K, W] with which arms were last drawn, None if they are not known."""
+    chances = getattr(state, "chances", None)
+    return chances.share if chances is not None and chances.share.size else None
+
+
 class Stepper:
     """One replicate of a policy that was chosen: its noise, its ties and its own draws."""
 
@@ -249,6 +255,7 @@ class Stepper:
         self._state = spec.make_state(n_arms, 1, horizon, epsilon, options, key=key, first=replicate)
         self._draws = Draws(key, replicate, n_arms, noise=spec.needs_noise, ties=chosen.random_ties)
         self.t = 0  # rounds played
+        self._shares: list[Floats] = []
 
     def choose(self) -> int:
         """Return the arm of the next round; asked again before :meth:`update`, it is the same."""
@@ -258,7 +265,7 @@ class Stepper:
     def update(self, arm: int, reward: float) -> None:
         """Give the arm of this round its reward."""
         self._kernels.update(self._state, 0, self.t, arm, reward, self._draws.at(self.t)[0])
-        self.t += 1
+        self._end()
 
     def advance(self, rewards: Floats) -> int:
         """Play a round as simulations do, on the rewards float64[K] of all arms; return the arm."""
@@ -268,5 +275,17 @@ class Stepper:
         tape = tape._replace(noise=tape.noise[one], tie=tape.tie[one], table=tape.table[one])
         before = self._state.pulls[:, 0].copy()
         self._kernels.advance(self._state, tape, self.t, self.t + 1, self._random_ties)
-        self.t += 1
+        self._end()
         return int((self._state.pulls[:, 0] - before).argmax())
+
+    def _end(self) -> None:
+        self.t += 1
+        share = shares_of(self._state)
+        if share is not None:
+            self._shares.append(share[:, 0].copy())
+
+    @property
+    def propensities(self) -> Floats | None:
+        """The probabilities float64[T, K] of the rounds so far, None where nobody knows them."""
+        known = shares_of(self._state)
+        return None if known is None else np.array(self._shares).reshape(-1, len(known))

@@ -30,10 +30,11 @@ class _Task(NamedTuple):
     random_ties: bool
     checkpoints: Ints
     key: Words
+    history: bool
 
     def _identity(self) -> tuple[Any, ...]:
         """Return what results depend on: tables only save time, and only where there are many replicates."""
-        return tuple(self._replace(tables=None))
+        return tuple(self._replace(tables=None))[: None if self.history else -1]
 
 
 def simulate(
@@ -54,6 +55,7 @@ def simulate(
     resume: str | PathLike[str] | None = None,
     width: str = "counter",
     counter: str = "binary",
+    history: bool = False,
     **options: Any,
 ) -> BanditRun:
     """Let a policy gather rewards from K arms over T rounds, many times over [1]_.
@@ -77,17 +79,16 @@ def simulate(
         them: it then adds the noise that is right for [0, 1], and its run has no bound on the bias.
     ties : {"first", "random"}, optional
         Which of the arms with the largest index is played: by default the first, but for dp-klucb, whose
-        index is clipped and ties often, a random one. Uniform play has no ties.
+        index is clipped and ties often, a random one. Nothing to policies that draw arms, or play in turn.
     n_checkpoints : int
         C evenly spaced numbers of rounds, the horizon last; fewer where the horizon is shorter.
     block, executor, progress, resume
         As in :func:`equinoise.replicates.run`.
-    width : {"counter", "published"}
-        Of private-ucb: what its index is widened by for the noise, over the pulls. "counter" is the tail of
-        the counter's own noise at probability 1/t^2, "published"
-        K ln^2(T) ln(K T ln(T) (1 + t ln^2 t))/epsilon. Other policies leave it and `counter` out.
-    counter : {"binary", "hybrid"}
-        Of private-ucb: "binary" is made for the horizon, "hybrid" needs none.
+    width, counter : {"counter", "published"}, {"binary", "hybrid"}
+        Options of private-ucb, as its row in POLICIES has them; the others leave them out.
+    history : bool
+        Keep every round in the run: arms, rewards and, where the policy draws arms with probabilities that it
+        knows, propensities. It takes (2 + K) T numbers a replicate, and some more time.
     **options
         Options of the policy, as its row in POLICIES has them.
 
@@ -106,8 +107,6 @@ def simulate(
     >>> run = simulate("ucb", [0.9, 0.6, 0.3], horizon=200, n_replicates=500, seed=1)
     >>> run.pulls.shape, int(run.pulls.sum(axis=1).max())
     ((500, 3), 200)
-    >>> (run.bias()["bias"] < 0).tolist()
-    [True, True, True]
     >>> private = simulate("private-ucb", [0.9, 0.6, 0.3], horizon=200, epsilon=0.1, n_replicates=500, seed=1)
     >>> private.mean_absolute_bias < 0.3 * run.mean_absolute_bias
     True
@@ -120,12 +119,20 @@ def simulate(
     rounds = _checks.integer("horizon", horizon, n_arms, MAX_HORIZON)
     spread = _checks.number("sigma", sigma, 0.0, LARGEST)
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
-    _results.check_memory(n, 2 * n_arms + len(checkpoints))
+    kept = (2 + n_arms) * rounds if _checks.flag("history", history) else 0
+    _results.check_memory(n, 2 * n_arms + len(checkpoints) + kept)
     from equinoise._random import stream_key
 
     spec, budget, given, order = chosen
     tables = spec.make_tables(n_arms, rounds, budget, rounds if n >= _WORTH_TABLES else 0, given)
-    drawn = list(REWARDS).index(kind), spread, chosen.random_ties, checkpoints, stream_key(seed)
+    drawn = (
+        list(REWARDS).index(kind),
+        spread,
+        chosen.random_ties,
+        checkpoints,
+        stream_key(seed),
+        bool(history),
+    )
     task = _Task(spec.name, true_means, rounds, budget, given, tables, *drawn)
     how: dict[str, Any] = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     result = replicates.run(functools.partial(_run_block, task), n, work=rounds, **how)
@@ -179,10 +186,25 @@ def _run_lanes(task: _Task, first: int, end: int) -> dict[str, Array]:
     run = rewards.Run(*drawn, task.checkpoints, mean.max(axis=0) - mean, regret, task.random_ties, 0, 0)
     setting = len(mean), lanes, task.horizon, task.epsilon, task.options
     state = spec.make_state(*setting, tables=task.tables, key=task.key, first=first)
-    piece = max(_CHUNK, _WORK_A_PIECE // lanes)
+    piece = 1 if task.history else max(_CHUNK, _WORK_A_PIECE // lanes)
+    story: list[dict[str, Array]] = []
     for begin in range(0, task.horizon, piece):
-        stop = min(begin + piece, task.horizon)
+        stop, before = min(begin + piece, task.horizon), state.pulls.copy()
         spec.kernels.play(state, run._replace(first=begin, end=stop))
         replicates.tick((stop - begin) * n)
+        if task.history:
+            story.append(_round(tape, state, before, n))
     arrays = {"reward_sum": state.reward_sum, "pulls": state.pulls, "regret": regret}
-    return {name: np.ascontiguousarray(array.T[:n]) for name, array in arrays.items()}
+    made = {name: np.ascontiguousarray(array.T[:n]) for name, array in arrays.items()}
+    return made | {name: np.stack([one[name] for one in story], 1) for name in (story[0] if story else {})}
+
+
+def _round(tape: Any, state: Any, before: Ints, n: int) -> dict[str, Array]:
+    """Return arms [N] and rewards [N] of the last round, and probabilities [N, K] where they are known."""
+    from equinoise.bandits import rewards
+
+    arms = (state.pulls - before).argmax(axis=0)[:n]
+    drawn, mean = tape.reward[0, :n], tape.mean[arms, np.arange(n)]
+    paid = np.where(drawn < mean, 1.0, 0.0) if tape.kind == rewards.BERNOULLI else mean + drawn
+    told, share = {"arms": arms, "rewards": paid}, rewards.shares_of(state)
+    return told if share is None else {**told, "propensities": share.T[:n].copy()}

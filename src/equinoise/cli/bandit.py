@@ -35,7 +35,7 @@ def late_help() -> dict[str, str]:
     words = {"policies": "; ".join(lists), "others": ""}
     for name, one in {n: o for row in POLICIES.values() for n, o in row.options.items()}.items():
         owners = ", ".join(row.name for row in POLICIES.values() if name in row.options)
-        values = " or ".join(_values(one)) or f"a {one.kind}"
+        values = " or ".join(_values(one)) or one.kind
         words[name] = f"{values}, {one.summary} ({owners})"
         words["others"] += "" if name in ("width", "counter") else f" {name}={words[name]}."
     return words

@@ -148,12 +148,13 @@ class LinearRun(Regretted):
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
         n_arms, dimension = self.theta_hat.shape[1:]
         flat = (len(self.pulls), n_arms * dimension)
+        pulls = np.repeat(self.pulls, dimension, axis=1)
         columns: dict[str, Any] = {
-            "pulls": np.repeat(self.pulls, dimension, axis=1),
+            "pulls": pulls,
             "theta": np.broadcast_to(self.theta, self.theta_hat.shape).reshape(flat),
-            "theta_hat": self.theta_hat.reshape(flat),
-            "stderr": self.stderr.reshape(flat),
         }
+        for name in ("theta_hat", "stderr"):  # nothing is known without pulls
+            columns[name] = np.where(pulls > 0, getattr(self, name).reshape(flat), np.nan)
         arm, coordinate = np.divmod(np.arange(n_arms * dimension), dimension)
         return _results.long_frame({"arm": arm, "coordinate": coordinate}, columns)
 
@@ -253,16 +254,13 @@ def simulate(
 
     Examples
     --------
-    The first coefficient of every arm is zero; whether that is so can be tested, adaptive play or not, by
-    what an estimate is in standard errors:
+    The first coefficient of every arm is zero, and so are estimates, within their standard errors:
 
     >>> run = simulate("oful", n_arms=3, dimension=2, horizon=100, n_replicates=40)
     >>> rows, arm = np.arange(40), run.pulls.argmax(axis=1)
     >>> z = run.theta_hat[rows, arm, 0] / run.stderr[rows, arm, 0]
     >>> int((abs(z) > 1.96).sum()) <= 6
     True
-    >>> run.gram_inverse.shape
-    (40, 3, 2, 2)
     """
     row = POLICIES[_checks.choice("policy", policy, POLICIES)]
     k, d = _checks.integer("n_arms", n_arms, 1), _checks.integer("dimension", dimension, 1)

@@ -2,16 +2,16 @@
 
 Every class plays a policy of :func:`equinoise.bandits.simulate` with its kernels. Fed with the rewards of
 replicate 0, each right after its selection, and with the same seed (and ``noise="float"``), it chooses what
-the simulation chooses. What it can do besides: rewards in their own units, late and in any order, and arms
-by name that come and go. Threads may share a bandit: it lets in one at a time.
+the simulation chooses. Besides, rewards have their own units and come late, in any order (a batch that is
+open takes them), and arms with names come and go. Threads may share a bandit: it lets in one at a time.
 
-* :class:`UCB` and :class:`UCB1` (which explores more): where no privacy is needed.
+* :class:`UCB` and ``UCB1`` (which explores more): where no privacy is needed.
+* ``Thompson``, ``EpsilonGreedy`` and ``Uniform``: these draw each arm with a probability that is told.
 * :class:`PrivateUCB`: honest means; it explores almost evenly, so that they are the least biased.
-* :class:`DPKLUCB`: private, with the least regret known.
-* :class:`LazyDPTS`: private Thompson sampling, which spreads many selections at once over the arms.
+* ``DPKLUCB``: private, with the least regret known.
+* ``LazyDPTS``: private Thompson sampling, which spreads many selections at once over the arms.
 
-Any other policy whose row of the registry names a live class has one, made when first asked for. The rest
-are there to compare with.
+Those of which the registry says all are made of its rows when first asked for.
 """
 
 from equinoise import inference
@@ -24,7 +24,7 @@ from equinoise.bandits.live.player import Setting
 from equinoise.bandits.live.state import Ticket
 from equinoise.bandits.policies.registry import POLICIES, Policy, check_bounds, policy
 
-__all__ = ["Bandit", "DPKLUCB", "LazyDPTS", "PrivateBandit", "PrivateUCB", "Ticket", "UCB", "UCB1"]
+__all__ = ["Bandit", "PrivateBandit", "PrivateUCB", "Ticket", "UCB"]
 
 
 class PrivateBandit(Bandit):
@@ -52,7 +52,7 @@ class PrivateBandit(Bandit):
     Parameters
     ----------
     n_arms, bounds, ties
-        As in :class:`UCB`; rewards have bounds, and ties are by default broken as in simulations.
+        As in :class:`UCB`; rewards have bounds, and by default ties are broken as in simulations.
     epsilon : float
         Privacy of the choices in each reward: positive and finite.
     noise : {"secure", "float"}
@@ -207,23 +207,6 @@ class UCB(_OpenBandit):
     policy = "ucb"
 
 
-class UCB1(_OpenBandit):
-    """Plays the arm with the largest S/n + sqrt(2 ln t/n) [1]_; made as :class:`UCB` is.
-
-    References
-    ----------
-    .. [1] Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem.
-
-    Examples
-    --------
-    >>> bandit = UCB1(3)
-    >>> bandit.select(3)
-    [0, 1, 2]
-    """
-
-    policy = "ucb1"
-
-
 class PrivateUCB(PrivateBandit):
     """UCB on sums from a private counter for each arm: (S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n [1]_.
 
@@ -249,72 +232,17 @@ class PrivateUCB(PrivateBandit):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> bandit = PrivateUCB(["A", "B", "C"], epsilon=0.1, horizon=300, noise="float", seed=1)
-    >>> rng = np.random.default_rng(2)
+    >>> bandit = PrivateUCB(["A", "B"], epsilon=0.1, horizon=300, noise="float", seed=1)
     >>> for _ in range(300):
     ...     arm = bandit.select()
-    ...     bandit.update(arm, float(rng.random() < {"A": 0.2, "B": 0.8, "C": 0.5}[arm]))
-    >>> frame = bandit.to_frame()
-    >>> frame[["arm", "pulls", "mean", "bias_bound"]].round(3)
-      arm  pulls   mean  bias_bound
-    0   A     96  0.219       0.025
-    1   B     76  0.816       0.025
-    2   C    128  0.516       0.025
+    ...     bandit.update(arm, {"A": 0.2, "B": 0.8}[arm])
+    >>> bandit.to_frame()[["arm", "mean", "bias_bound"]].round(3)
+      arm  mean  bias_bound
+    0   A   0.2       0.025
+    1   B   0.8       0.025
     """
 
     policy = "private-ucb"
-
-
-class DPKLUCB(PrivateBandit):
-    """KL-UCB with a divergence that knows the noise: batches of 1, 2, 4, ... pulls, each released once [1]_.
-
-    The index of an arm is the largest q with d(x, q) <= ln t/n, x the clipped mean of the n rewards released
-    so far, d(x, y) = min over z in [x, y] of epsilon (z - x) + kl(z, y). An arm is played until its batch is
-    full; late rewards count in the batch that is open when they come. Ties are drawn where nothing else is
-    said, since clipped means tie often. Made as every :class:`PrivateBandit` is, which says what is private
-    and what is not.
-
-    References
-    ----------
-    .. [1] Azize, Wu, Honda, Orabona, Ito, Basu (2025), Optimal regret of Bernoulli bandits under global
-       differential privacy.
-
-    Examples
-    --------
-    >>> bandit = DPKLUCB(2, epsilon=1.0, noise="float", seed=1)
-    >>> for _ in range(1000):
-    ...     arm = bandit.select()
-    ...     bandit.update(arm, [0.2, 0.7][arm])
-    >>> bandit.pulls, bandit.private_means.round(2)
-    (array([ 15, 985]), array([0.18, 0.71]))
-    """
-
-    policy = "dp-klucb"
-
-
-class LazyDPTS(PrivateBandit):
-    """Thompson sampling from the noised mean of each arm's last full buffer, of 1, 2, 4, ... rewards [1]_.
-
-    Every selection draws from the arms' Beta posteriors, so that many at once spread over the arms. Made as
-    every :class:`PrivateBandit` is, which says what is private and what is not.
-
-    References
-    ----------
-    .. [1] Hu, Hegde (2022), Near-optimal Thompson sampling-based algorithms for differentially private
-       stochastic bandits, UAI.
-
-    Examples
-    --------
-    >>> bandit = LazyDPTS(2, epsilon=1.0, noise="float", seed=1)
-    >>> for _ in range(1000):
-    ...     arm = bandit.select()
-    ...     bandit.update(arm, [0.2, 0.7][arm])
-    >>> bandit.pulls, bandit.private_means.round(2)
-    (array([127, 873]), array([0.19, 0.7 ]))
-    """
-
-    policy = "lazy-dp-ts"
 
 
 def __getattr__(name: str) -> Any:
@@ -333,9 +261,12 @@ def _made(row: Policy, name: str) -> type[Bandit]:
         f"\n{name} : {option.kind}\n    {option.summary}; by default {option.default!r}."
         for name, option in row.options.items()
     )
+    given = ', epsilon=1.0, noise="float"' if row.private else ""
     text = (
         f"The policy {row.name}: {row.summary} [1]_.\n\n{row.proof or 'It is not private.'}\n\n"
         f"Parameters\n----------\nOthers\n    As in :class:`{'PrivateBandit' if row.private else 'UCB'}`."
-        f"{options}\n\nReferences\n----------\n.. [1] {row.source}.\n"
+        f"{options}\n\nReferences\n----------\n.. [1] {row.source}.\n\nExamples\n--------\n"
+        f">>> bandit = {name}(2{given}, seed=1)\n>>> for _ in range(100):\n...     arm = bandit.select()\n"
+        "...     bandit.update(arm, [0.2, 0.7][arm])\n>>> int(bandit.pulls.sum())\n100\n"
     )
     return type(name, (parent,), {"policy": row.name, "__doc__": text, "__module__": __name__})

@@ -42,6 +42,7 @@ class Bandit(Live):
         self._tallies, self._tickets = Tallies(n_arms), OpenTickets()
         self._rows = list(range(n_arms))  # the arms in play
         self._choices: list[int] = []
+        self._shares: list[Floats] = []  # of every round, for as many arms as there were; empty if not known
 
     def __repr__(self) -> str:
         of = "" if self._setting.horizon is None else f" of {self._setting.horizon}"
@@ -76,6 +77,22 @@ class Bandit(Live):
     def choices(self) -> Ints:
         """The arm of every round, int64[rounds], as a place in :attr:`arms`."""
         return np.array(self._choices, dtype=np.int64)
+
+    @property
+    @locked
+    def propensities(self) -> Floats | None:
+        """With what probability each arm was drawn in every round, float64[rounds, K]; None if not known.
+
+        They are exact, given all that came before, and sum to one; 0 for an arm that was not in play. Rounds
+        that nobody asked for have NaN. Known to policies that draw arms: "thompson" and "epsilon-greedy",
+        "lazy-dp-ts" with a floor, "uniform" that draws. No arm comes first there, new or not.
+        """
+        if self._player.shares is None:
+            return None
+        found = np.zeros((self.rounds, len(self._tallies.pulls)))
+        for row, share in zip(found, self._shares, strict=True):
+            row[: len(share)] = share
+        return found
 
     @property
     @locked
@@ -137,12 +154,11 @@ class Bandit(Live):
     def select(self, n: int | None = None) -> Arm | list[Arm]:
         """Return the arm to play next, or the next n.
 
-        Arms never selected come first, in order. After that the policy decides, on the rewards that have been
-        told: a selection whose reward is still to come counts as a round, not as a pull. So n arms at once,
-        or many without an answer, usually return one arm, once every arm has a reward.
-
-        With `n`, from 1 to 2^20 and within the horizon, a list is returned. Arms are named as the bandit was
-        made: by their number from 0, or by their names.
+        Arms never selected come first, in order, unless arms are drawn, see :attr:`propensities`. Then the
+        policy decides, on the rewards that have been told: a selection whose reward is still to come counts
+        as a round, not as a pull. So n arms at once, or many without an answer, usually return one arm, once
+        every arm has a reward. With `n`, from 1 to 2^20 and within the horizon, a list is returned. Arms are
+        named as the bandit was made: by their number from 0, or by their names.
         """
         if n is None:
             return self.request().arm
@@ -169,8 +185,15 @@ class Bandit(Live):
         noise, word = self._draws.at(t)
         arm = self._rows[self._player.choose(t, word)]
         self._tickets.open(t, arm, noise)
+        self._note(arm, self._player.shares)
+        return self.ticket(t)
+
+    def _note(self, arm: int, shares: Any) -> None:
+        """Add a round to the choices, with the probabilities of the arms in play."""
         self._choices.append(arm)
-        return Ticket(t, self._label(arm), self._tickets.owner)
+        if self._player.shares is not None:
+            self._shares.append(np.zeros(len(self._tallies.pulls)))
+            self._shares[-1][self._rows] = shares
 
     @locked
     def ticket(self, number: int) -> Ticket:
@@ -178,7 +201,9 @@ class Bandit(Live):
         given = _checks.integer("ticket", number)
         if given not in self._tickets:
             raise ValueError(f"ticket must be an open one, got number {given}, which is unknown or closed")
-        return Ticket(given, self._label(self._tickets[given][0]), self._tickets.owner)
+        place = self._tickets[given][0]
+        chance = float(self._shares[given][place]) if self._shares else None
+        return Ticket(given, self._label(place), self._tickets.owner, chance)
 
     @whole
     def update(self, arm: Arm | Ticket, reward: float) -> None:
@@ -206,7 +231,7 @@ class Bandit(Live):
             self._player.waiting[row] -= number is not None
         self._tallies.add(place, value)
         if number is None:
-            self._choices.append(place)
+            self._note(place, np.nan)
         else:
             self._tickets.close(number)
 

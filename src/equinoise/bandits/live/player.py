@@ -9,6 +9,7 @@ from equinoise._typing import Any, Array, Floats, Ints, Mapping, Sequence, Words
 from equinoise.bandits.live.secure import FEEDS
 from equinoise.bandits.policies.registry import LARGEST, check_bounds, policy
 from equinoise.bandits.result import means_of
+from equinoise.bandits.rewards import shares_of
 
 _MOST_ARMS = 2**20
 _MOST_ROUNDS = 2**40
@@ -95,7 +96,7 @@ def check_name(argument: str, name: object) -> str:
     return str(name)
 
 
-_SCRATCH = ("score",)  # fields of states that nothing reads before it is written
+_SCRATCH = ("score", "pending", "chances")  # fields of states that are written before they are read
 _LEAST = {"left": 1, "length": 1}  # other integers are not negative
 
 
@@ -138,17 +139,28 @@ class Player:
             return means_of(state.private_sum[:, 0], state.private_n[:, 0])
         return np.where(self.pulls > 0, state.mean[:, 0], np.nan)
 
+    @property
+    def shares(self) -> Floats | None:
+        """With what probabilities the last row was drawn, float64[n_rows]; None where nobody knows them."""
+        shares = shares_of(self.state)
+        return None if shares is None else shares[:, 0]
+
     def choose(self, t: int, tie_word: Any) -> int:
         """Return the row of round t, and wait for its reward.
 
         A row that was never selected comes first. Rows whose first reward is still to come are left out;
-        where there are no others, the one that was selected least.
+        where there are no others, the one that was selected least. Not so where rows are drawn.
         """
         pulls = self.pulls
         untouched = pulls + self.waiting == 0
-        if untouched.any():
+        if "pending" in self.state._fields:
+            self.state.pending[:, 0] = self.waiting
+        current = int(self.state.current[0]) if self._in_batches else -1
+        if current >= 0 and self.waiting[current] >= self.state.left[current, 0]:
+            self.state.current[0] = -1  # enough was selected to fill the batch: others may have their turn
+        if untouched.any() and self.shares is None:
             row = int(untouched.argmax())
-        elif pulls.all():
+        elif pulls.all() or self.shares is not None:
             row = int(self._kernels.choose(self.state, 0, t, tie_word, self._random_ties))
         elif pulls.any():
             known = np.flatnonzero(pulls).tolist()
@@ -202,7 +214,10 @@ class Player:
     def saved(self) -> tuple[dict[str, Array], Any]:
         """Return arrays by name, and what the secure noise keeps, in the types of JSON."""
         names = [*self._fields, *(["current"] if self._in_batches else [])]
-        return {f"state_{name}": getattr(self.state, name) for name in names}, self._feed.saved()
+        arrays = {f"state_{name}": getattr(self.state, name) for name in names}
+        if self.shares is not None:
+            arrays |= {"state_share": self.shares, "state_until": self.state.chances.until}
+        return arrays, self._feed.saved()
 
     def restore(self, arrays: Mapping[str, Array], secure: Any) -> None:
         """Take over what :meth:`saved` returned; KeyError, TypeError or ValueError where it cannot be."""
@@ -221,4 +236,10 @@ class Player:
         if self._in_batches:
             current = arrays["state_current"].item()
             state.current[0] = _checks.integer("current", current, -1, len(pulled) - 1)
+        if self.shares is not None:
+            shares = _checks.array("share", arrays["state_share"], np.float64, pulled.shape[:1], low=0.0)
+            if abs(shares.sum() - 1.0) > 1e-9:
+                raise ValueError("share must sum to one")
+            self.shares[:] = shares
+            state.chances.until[:] = _checks.array("until", arrays["state_until"], np.int64, (1,), low=0)
         self._feed.restore(secure, state)

@@ -45,7 +45,8 @@ class Ticket:
     """One selection, to hand its reward in by, whenever it comes.
 
     Its number is the round in which it was selected, from 0; no two tickets of a bandit share one. The owner
-    tells the tickets of one bandit from those of another.
+    tells the tickets of one bandit from those of another. The propensity is the probability with which its
+    arm was drawn, given all that came before; None where it is not known.
 
     Examples
     --------
@@ -57,6 +58,7 @@ class Ticket:
     number: int
     arm: int | str
     owner: int = field(default=0, repr=False)
+    propensity: float | None = field(default=None, repr=False, compare=False)
 
 
 class OpenTickets(dict[int, tuple[int, float]]):
@@ -155,6 +157,8 @@ def save(bandit: Any, path: Any, overwrite: object) -> None:
     state, secure = bandit._player.saved()
     arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **state}
     arrays |= {"choices": bandit.choices, "key": bandit._key}
+    if bandit.propensities is not None:
+        arrays["propensities"] = bandit.propensities
     meta: dict[str, Any] = {"class": type(bandit).__name__, "setting": asdict(bandit._setting)}
     meta |= {"names": bandit._names, "secure": secure, "owner": bandit._tickets.owner}
     try:
@@ -203,6 +207,12 @@ def _restored(cls: Any, arrays: Arrays, meta: dict[str, Any]) -> Any:
     if (bandit._tallies.pulls + waiting > rounds).any():
         raise ValueError("choices must have a round for every reward and open ticket")
     bandit._choices = choices.tolist()
+    if bandit._player.shares is not None:
+        shares = np.asarray(arrays["propensities"], dtype=np.float64)
+        wrong = (shares < 0.0) | (shares > 1.0)
+        if shares.shape != (len(choices), n_arms) or wrong.any():
+            raise ValueError("propensities must be probabilities of each arm in every round")
+        bandit._shares = list(shares)
     for entry in zip(number.tolist(), arm.tolist(), noise.tolist(), strict=True):
         bandit._tickets.open(*entry)
     bandit._player.waiting[:] = waiting[bandit._rows]

@@ -1,4 +1,4 @@
-"""Kernels of dp-klucb (Azize et al., 2025), adap-ucb (Azize, Basu, 2022) and lazy-dp-ts (Hu, Hegde, 2022).
+"""Kernels of dp-klucb, adap-ucb and lazy-dp-ts, and of thompson and epsilon-greedy.
 
 Such a policy gathers an arm's rewards in batches, releases the sum of a full one once, with fresh
 Laplace(1/eps) noise, and decides on nothing but releases, t the number of the round. Arrays are arm major,
@@ -11,10 +11,9 @@ the arm of the largest index, x = clip(private sum / n, 0, 1)::
     max { q : d_eps(x, q) <= ln t / n },   d_eps(x, y) = min over z in [x, y] of eps (z - x) + kl(z, y).
 
 One thing is ours: after each release the private sum of n rewards is put back into [0, n], where the true sum
-is. That never moves it away from the true sum, and a wild draw in an early batch does not hide the best arm
-for thousands of rounds. With means 0.75, 0.625, .., 0.25, eps = 0.1 and T = 100,000, over 4,000 replicates,
-the mean regret falls from 695 to 669 and the largest from 13,000 to 2,800. ``clip_sums=False`` is the policy
-of the source.
+is. That never moves it away from the true sum, and a wild draw in an early batch does not hide the best arm:
+with means 0.75, 0.625, .., 0.25, eps = 0.1 and T = 100,000, over 4,000 replicates, mean regret falls from 695
+to 669 and the largest from 13,000 to 2,800. ``clip_sums=False`` is the policy of the source.
 
 *adap-ucb*: a batch is an episode that doubles the arm's pulls, the first a single one. Its m rewards stand
 for the arm, and older ones are forgotten; the index, with alpha = 3.1, is::
@@ -26,6 +25,15 @@ one, of O rewards, and a little too well. Each round all arms draw from their Be
 and the arm of the largest draw is played::
 
     mu = clip((sum + Laplace(1/eps))/O + 3 ln t/(eps O), 0, 1).
+
+With a floor above 0 the arm is drawn with known probabilities instead, made from many joint draws (see
+:mod:`~equinoise.bandits.policies.drawn`); before an arm's first release O is 0.
+
+*thompson* does so from Beta(1 + S, 1 + n - S), S the sum of an arm's n rewards: batches are single rewards,
+none is noised or forgotten. (S is put back into [0, n], for rewards that are not in [0, 1].)
+
+*epsilon-greedy* draws any arm with the probability `explore`, and else one of the largest mean. The mean of
+an arm never selected is infinite; live, one that waits for its first reward is left out, unless all do.
 """
 
 import numpy as np
@@ -34,9 +42,11 @@ from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._random import integer, next_word, uniform
 from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
+from equinoise.bandits.policies.drawn import Chances, draw_arm, make_chances, sample
 from equinoise.bandits.rewards import BERNOULLI, Run, Tape, own_words, play_rounds, reward_of, zeros
 
 ALL, LAST, SAMPLED = 0, 1, 2  # the rules of dp-klucb, adap-ucb and lazy-dp-ts
+THOMPSON, GREEDY = 3, 4  # and of what is not private
 ALPHA = 3.1  # of adap-ucb: the analysis asks for more than 3
 _LN4 = 1.3862943611198906
 _LN5_PLUS_1 = 2.6094379124341003
@@ -53,9 +63,9 @@ class Batches(NamedTuple):
     private_sum: Floats  # [K, W] noised sum that choices are made on
     private_n: Ints  # [K, W] the number of rewards in it
     current: Ints  # [W] the arm whose batch must be finished first, or -1; empty where arms are drawn
+    pending: Ints  # [K, W] selections whose rewards are still to come, where live play tells
     score: Floats  # [K, W] scratch
-    key: Words  # [2] where posterior draws come from
-    replicate: Words  # [W] likewise
+    chances: Chances  # where posterior draws come from
     epsilon: float
     rule: int
     clip: bool  # whether private_sum is put back into [0, private_n]
@@ -71,17 +81,20 @@ def make_state(
     clip_sums: bool = False,
     key: Words | None = None,
     first: int = 0,
+    floor: float = 0.0,
+    explore: float = 0.0,
+    **options: int,
 ) -> Batches:
     """Return the state of the replicates first..first+lanes-1; every arm's first batch is one pull."""
     shape = n_arms, lanes
+    rows = n_arms if floor > 0.0 or rule > SAMPLED else 0
     return Batches(
-        **zeros(shape, "pulls private_n", "reward_sum batch_sum private_sum score"),
+        **zeros(shape, "pulls private_n pending", "reward_sum batch_sum private_sum score"),
         left=np.ones(shape, dtype=np.int64),
         length=np.ones(shape, dtype=np.int64),
-        current=np.full(0 if rule == SAMPLED else lanes, -1, dtype=np.int64),
-        key=np.array((0, 0) if key is None else key, dtype=np.uint64),
-        replicate=np.arange(first, first + lanes, dtype=np.uint64),
-        epsilon=float(epsilon),
+        current=np.full(0 if rule >= SAMPLED else lanes, -1, dtype=np.int64),
+        chances=make_chances(rows, lanes, key, first, floor or explore, **options),
+        epsilon=float(epsilon) if rule <= SAMPLED else np.inf,
         rule=rule,
         clip=clip_sums,
     )
@@ -141,8 +154,10 @@ def gather(state: Batches, tape: Tape, lane: int, arm: int, start: int, stop: in
 @njit(forceinline=True)
 def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Return the arm of round t (from 0): the one whose batch is open, else that of the largest score."""
-    if state.rule != SAMPLED and state.current[lane] >= 0:
+    if state.rule < SAMPLED and state.current[lane] >= 0:
         return state.current[lane]
+    if state.chances.share.size > 0:
+        return _explore(state, lane, t) if state.rule == GREEDY else sample(_posterior, state, lane, t)
     arm = never_pulled(state.pulls, lane)
     if arm >= 0:
         return arm
@@ -156,16 +171,44 @@ def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) 
             width = ALPHA * log_t
             state.score[a, lane] = total / n + np.sqrt(width / (2.0 * n)) + width / (state.epsilon * n)
         else:
-            mean = min(max((total + 3.0 * log_t / state.epsilon) / n, 0.0), 1.0)
-            block = own_words(state, lane, t, a)
-            state.score[a, lane] = draw_beta(block, mean * n + 1.0, (1.0 - mean) * n + 1.0)
+            alpha, beta = _posterior(state, lane, t, a)
+            state.score[a, lane] = draw_beta(own_words(state.chances, lane, t, a), alpha, beta)
     return best(state.score, lane, tie_word, random_ties)
+
+
+@njit(forceinline=True)
+def _posterior(state: Batches, lane: int, t: int, a: int) -> Any:
+    """Return mu O + 1 and (1 - mu) O + 1 of an arm in round t (from 0)."""
+    total, n = state.private_sum[a, lane], np.float64(state.private_n[a, lane])
+    if n == 0.0:
+        return 1.0, 1.0
+    mean = min(max((total + 3.0 * np.log(t + 1.0) / state.epsilon) / n, 0.0), 1.0)
+    return mean * n + 1.0, (1.0 - mean) * n + 1.0
+
+
+@njit
+def _explore(state: Batches, lane: int, t: int) -> int:
+    """Return the arm of epsilon-greedy."""
+    share, score, floor = state.chances.share, state.score, state.chances.floor
+    n_arms = share.shape[0]
+    largest, tied = -np.inf, 0
+    for a in range(n_arms):
+        if state.pulls[a, lane] > 0:
+            score[a, lane] = state.private_sum[a, lane] / state.private_n[a, lane]
+        else:
+            score[a, lane] = np.inf if state.pending[a, lane] == 0 else -np.inf
+        if score[a, lane] > largest:
+            largest, tied = score[a, lane], 0
+        tied += score[a, lane] == largest
+    for a in range(n_arms):
+        share[a, lane] = floor / n_arms + (score[a, lane] == largest) * (1.0 - floor) / tied
+    return draw_arm(state.chances, lane, t)
 
 
 @njit
 def update(state: Batches, lane: int, t: int, arm: int, reward: float, noise: float) -> None:
     """Take the reward of round t; noise is a standard Laplace draw, used where a batch ends."""
-    if state.rule != SAMPLED:
+    if state.rule < SAMPLED:
         state.current[lane] = arm
     state.pulls[arm, lane] += 1
     state.reward_sum[arm, lane] += reward
@@ -180,7 +223,7 @@ def _release(state: Batches, lane: int, arm: int, noise: float) -> None:
     """Release a full batch with its own noise, and begin the next one."""
     total = state.batch_sum[arm, lane] + noise / state.epsilon
     n = state.length[arm, lane]
-    if state.rule == ALL:
+    if state.rule == ALL or state.rule > SAMPLED:
         total += state.private_sum[arm, lane]
         n += state.private_n[arm, lane]
     if state.clip:
@@ -188,28 +231,32 @@ def _release(state: Batches, lane: int, arm: int, noise: float) -> None:
     state.private_sum[arm, lane] = total
     state.private_n[arm, lane] = n
     state.batch_sum[arm, lane] = 0.0
-    state.length[arm, lane] = state.pulls[arm, lane] if state.rule == LAST else 2 * state.length[arm, lane]
+    if state.rule <= SAMPLED:
+        state.length[arm, lane] = (
+            state.pulls[arm, lane] if state.rule == LAST else 2 * state.length[arm, lane]
+        )
     state.left[arm, lane] = state.length[arm, lane]
-    if state.rule != SAMPLED:
+    if state.rule < SAMPLED:
         state.current[lane] = -1
 
 
 @njit
 def advance(state: Batches, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 of all lanes, a batch at a time; row 0 of the tape is round first."""
+    noisy = tape.noise.shape[0] > 0
     for lane in range(state.pulls.shape[1]):
         t = first
         while t < end:
             word = tape.tie[t - first, lane] if random_ties else np.uint64(0)
             arm = choose(state, lane, t, word, random_ties)
-            if state.rule == SAMPLED:
+            if state.rule >= SAMPLED:
                 stop = t + 1
             else:
                 stop = min(end, t + state.left[arm, lane])
                 state.current[lane] = arm
             gather(state, tape, lane, arm, t - first, stop - first)
             if state.left[arm, lane] == 0:
-                _release(state, lane, arm, tape.noise[stop - 1 - first, lane])
+                _release(state, lane, arm, tape.noise[stop - 1 - first, lane] if noisy else 0.0)
             t = stop
 
 

@@ -28,6 +28,12 @@ Options = Mapping[str, Any] | None
 _COUNTER = "private counter of each arm: made for the horizon, or for any number of rounds"
 _WIDTH = "what an index is widened by: the tail of the counter's noise, or as published"
 COUNTER = {"counter": Option("choice", "binary", _COUNTER, ("binary", "hybrid"))}
+_FLOOR = "with this probability any arm is drawn, so that each has at least a K-th of it"
+_DRAWS = "joint draws from posteriors that probabilities are made of"
+_DRAWN = {
+    "draws": Option("integer", 100, _DRAWS, low=1, high=10**6),
+    "batch": Option("integer", 10, "rounds for which probabilities are kept", low=1, high=10**6),
+}
 WIDTHS = {"width": Option("choice", "counter", _WIDTH, ("counter", "published")), **COUNTER}
 
 
@@ -87,12 +93,8 @@ class Policy(Entry):
 
     Attributes
     ----------
-    name, summary, source : str
-    proof : str or None
-        What is private, and why; None for a policy that is not private.
-    noise : str or None
-        What it adds; None for a policy that reads no noise. Controls that need an epsilon are not private.
-    options : mapping of str to Option
+    name, summary, source, options, proof, noise
+        What is said of it. Without a proof it is not private, without noise it reads none.
     ties : {"first", "random"}
         How ties are broken where the caller does not say.
     module, fixed
@@ -238,10 +240,42 @@ _ALL = (
         "stochastic bandits",
         fixed={"rule": 2},
         own_words="a posterior draw for each arm and round",
+        options={
+            "floor": Option("number", 0.0, f"{_FLOOR}; 0 is as published, nothing known", low=0, high=1),
+            **_DRAWN,
+        },
         live=Live("LazyDPTS", "batch"),
         **_once("batches", "buffer"),
     ),
-    Policy(name="uniform", summary="one arm after the other", fixed={"rule": 0}, **_CONTROL),
+    Policy(
+        name="thompson",
+        summary="Thompson sampling from Beta posteriors, with known probabilities",
+        source="Thompson (1933), On the likelihood that one unknown probability exceeds another",
+        module="batches",
+        fixed={"rule": 3},
+        own_words="joint posterior draws for each batch, and a draw of the arm",
+        options={"floor": Option("number", 0.1, _FLOOR, low=0, high=1), **_DRAWN},
+        live=Live("Thompson"),
+    ),
+    Policy(
+        name="epsilon-greedy",
+        summary="the largest mean, or at times any arm, with known probabilities",
+        source="Sutton, Barto (2018), Reinforcement learning: an introduction, section 2.2",
+        module="batches",
+        fixed={"rule": 4},
+        own_words="a draw of the arm",
+        options={"explore": Option("number", 0.1, _FLOOR, low=0, high=1)},
+        live=Live("EpsilonGreedy"),
+    ),
+    Policy(
+        name="uniform",
+        summary="one arm after the other, or any with known probabilities",
+        fixed={"rule": 0},
+        own_words="a draw of the arm",
+        options={"drawn": Option("flag", False, "draw each arm with probability 1/K, in place of turns")},
+        live=Live("Uniform"),
+        **_CONTROL,
+    ),
     Policy(name="greedy", summary="the largest mean", fixed={"rule": 1}, **_CONTROL),
     Policy(
         name="width-only",

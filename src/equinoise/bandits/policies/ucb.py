@@ -7,7 +7,7 @@ After n pulls of an arm with rewards that sum to S, its index in round t (from 1
 
 c_t = sqrt(ln(2/delta_t)) with delta_t = 1/(1 + t ln^2 t) for ucb and all that is private, 2 sqrt(ln t) for
 ucb1, so that the second term is sqrt(2 ln t / n), and 0 for greedy. Uniform play takes the arm with the
-fewest pulls, so the arms in turn.
+fewest pulls, so the arms in turn, or draws each with probability 1/K.
 
 N and w are of private-ucb alone. Each arm's rewards go through a private counter of their own (see
 :mod:`equinoise.mechanisms`), which gets the whole epsilon since a reward enters one arm only. S is kept apart
@@ -25,6 +25,7 @@ from equinoise._jit import njit
 from equinoise._random import integer
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.policies import widths as at
+from equinoise.bandits.policies.drawn import Chances, draw_arm, make_chances
 from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of, zeros
 from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
 
@@ -45,6 +46,7 @@ class IndexState(NamedTuple):
     widths: Floats  # [H', M], 2 w for each kind of noise, likewise
     rule: int  # what c_t is
     privacy: at.Privacy  # what w and N are
+    chances: Chances  # of uniform play that draws
     arm: Ints  # [W], scratch, as are those below
     pulled: Ints  # [W]
     score: Floats  # [W]
@@ -70,6 +72,7 @@ def make_state(
 ) -> IndexState:
     """Return the state before the first round: no counter has an item."""
     shape = (n_arms, lanes)
+    rows, words = n_arms * options.pop("drawn", False), (options.pop("key", None), options.pop("first", 0))
     privacy = at.OPEN if rule is not None else at.make_privacy(n_arms, horizon, epsilon, **options)
     return IndexState(
         pulls=np.zeros(shape, np.int64),
@@ -82,6 +85,7 @@ def make_state(
         widths=tables[1],
         rule=at.UCB if rule is None else rule,
         privacy=privacy,
+        chances=make_chances(rows, lanes, *words),
         **zeros((lanes,), "arm pulled", "score total"),
         twice=np.zeros((_AT_ONCE, lanes)),
     )
@@ -94,14 +98,8 @@ def _confidence(state: IndexState, t: int) -> float:
 
 
 @njit(forceinline=True)
-def _plain_index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm without privacy after t rounds, infinity for one never pulled."""
-    return _plain(state.mean[k, lane], state.root[k, lane], c, 0.0)
-
-
-@njit(forceinline=True)
 def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
-    """Return the index of an arm with a width, likewise."""
+    """Return the index of an arm after t rounds, infinity for one never pulled."""
     if t < state.widths.shape[0]:
         twice = state.widths[t, state.kind[k, lane]]
     else:
@@ -109,32 +107,26 @@ def _index(state: IndexState, lane: int, t: int, k: int, c: float) -> float:
     return _widened(state.mean[k, lane], state.root[k, lane], c, twice)
 
 
-@njit(inline="always")
-def _largest(index: Any, state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm of the largest index(state, lane, t, arm, c); arms never pulled are never drawn."""
+@njit(forceinline=True)
+def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Return the arm of the largest index; ties of arms that are never pulled, or in turn, are not drawn."""
+    if state.chances.share.size > 0:
+        return draw_arm(state.chances, lane, t)
     c = _confidence(state, t)
     best, arm, tied = -np.inf, 0, 0
     for k in range(state.pulls.shape[0]):
-        value = index(state, lane, t, k, c)
+        value = _index(state, lane, t, k, c)
         if value > best:
             best, arm, tied = value, k, 1
         elif value == best:
             tied += 1
-    if tied > 1 and random_ties and best < np.inf:
+    if tied > 1 and random_ties and best < np.inf and state.rule != at.UNIFORM:
         skip = integer(tie_word, tied)
         while skip > 0:
             arm += 1
-            if index(state, lane, t, arm, c) == best:
+            if _index(state, lane, t, arm, c) == best:
                 skip -= 1
     return arm
-
-
-@njit(forceinline=True)
-def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm with the largest index after t rounds; uniform play takes no notice of `random_ties`."""
-    if state.privacy.width == at.NO_WIDTH:
-        return _largest(_plain_index, state, lane, t, tie_word, random_ties and state.rule != at.UNIFORM)
-    return _largest(_index, state, lane, t, tie_word, random_ties)
 
 
 @njit
@@ -163,9 +155,10 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
 def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
     plain = state.privacy.width == at.NO_WIDTH
+    alone = random_ties or state.chances.share.size > 0
     for i in range(end - first):
         t = first + i
-        if random_ties or not (plain or t < state.widths.shape[0]):
+        if alone or not (plain or t < state.widths.shape[0]):
             for lane in range(state.arm.size):
                 word = tape.tie[i, lane] if random_ties else np.uint64(0)
                 state.arm[lane] = choose(state, lane, t, word, random_ties)
@@ -293,14 +286,10 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
 def _noise_all(state: IndexState, tape: Tape, i: int) -> None:
     """Add the noise of the n-th sum to every lane's total float64[W]."""
     total, totals, privacy = state.total, state.totals, state.privacy
-    if privacy.counter == at.BINARY:
-        for lane in range(total.size):
-            base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-            noise = privacy.scale * tape.noise[i, lane]
-            total[lane] += prefix_total(totals, base, state.pulled[lane], noise)
-        return
     for lane in range(total.size):
         base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-        n = state.pulled[lane]
-        noise = privacy.scale * hybrid_scale(n) * tape.noise[i, lane]
-        total[lane] += hybrid_total(totals, base, n, noise)
+        n, noise = state.pulled[lane], tape.noise[i, lane]
+        if privacy.counter == at.BINARY:
+            total[lane] += prefix_total(totals, base, n, privacy.scale * noise)
+        else:
+            total[lane] += hybrid_total(totals, base, n, privacy.scale * hybrid_scale(n) * noise)

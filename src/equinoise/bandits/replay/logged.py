@@ -1,6 +1,7 @@
 """Replay of a policy on the log of a randomised experiment, by rejection sampling."""
 
 import contextlib
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,10 +10,11 @@ import numpy as np
 from equinoise import _checks, _results, inference
 from equinoise._typing import Any, DataFrame, Floats, Hashable, Ints, Mapping, Words
 from equinoise.bandits.policies.registry import MAX_HORIZON, check_bounds, choose
-from equinoise.bandits.result import History, arm_means
+from equinoise.bandits.result import History, arm_means, numbers_of
 
 _UNLIKELY = 1e-6  # of arms drawn with equal probabilities: below, they were not
 _TIMES = 20  # of a report at which intervals are computed
+_FEW = 0.05  # of the rows of a log: where fewer are used there is a warning
 _SUM = 1e-6  # how far probabilities may be from a sum of one
 
 
@@ -39,13 +41,7 @@ def _column(frame: DataFrame, argument: str, name: object) -> Any:
 
 def number_column(frame: DataFrame, argument: str, name: object, low: float, high: float) -> Floats:
     """Return a column of numbers or truth values within [low, high]."""
-    import pandas as pd
-
-    column = _column(frame, argument, name)
-    if not pd.api.types.is_numeric_dtype(column):
-        raise TypeError(f"column {name!r} must hold numbers, got dtype {column.dtype}")
-    values = column.to_numpy()
-    given = values.astype(np.float64) if values.dtype in (bool, object) else values
+    given = numbers_of(_column(frame, argument, name))
     return _checks.array(f"column {name!r}", given, np.float64, (None,), low=low, high=high)
 
 
@@ -217,8 +213,9 @@ def replay(
     Returns
     -------
     Replay
-        If the log has no row left for the policy's next arm, it ends there: about M/K of M rows are used.
-        Raises TypeError or ValueError for columns and arguments of the wrong kind or out of range.
+        If the log has no row left for the policy's next arm, it ends there: about one in K of the rows that
+        were not thinned away is used, and a warning says where that is less than one in 20 of all. Raises
+        TypeError or ValueError for columns and arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -254,10 +251,13 @@ def replay(
     scaled = np.minimum((rewards - low) / (high - low), 1.0)
     player = Stepper(chosen, len(labels), rounds, key, first)
     rows = _walk(player, walk, arms, scaled, len(labels), rounds)
+    if len(rows) < min(rounds, _FEW * len(arms)):
+        expected = f"about {keep.sum() / len(labels):,.0f} were expected, one in {len(labels)} of those kept"
+        warnings.warn(f"replay used {len(rows):,} of {len(arms):,} rows: {expected}", stacklevel=2)
     used = arm_means(arms[rows], rewards[rows], len(labels))
     logged = arm_means(arms, rewards, len(labels))
-    name, kept = chosen.spec.name, chosen.given_epsilon
-    return Replay(arms[rows], rewards[rows], *used, name, kept, rows, labels, *logged)
+    made = *used, chosen.spec.name, chosen.given_epsilon, player.propensities
+    return Replay(arms[rows], rewards[rows], *made, rows, labels, *logged)
 
 
 def _walk(player: Any, walk: Ints, arms: Ints, rewards: Floats, n_arms: int, horizon: int) -> Ints:

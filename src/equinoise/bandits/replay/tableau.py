@@ -12,7 +12,7 @@ from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, Floats
 from equinoise.bandits.policies.registry import LARGEST, MAX_HORIZON, REWARDS, choose
 from equinoise.bandits.replay.logged import Replay, replay
-from equinoise.bandits.result import History, arm_means
+from equinoise.bandits.result import History, arm_means, numbers_of
 
 __all__ = ["History", "Replay", "interact", "replay", "tableau"]
 
@@ -45,8 +45,8 @@ def tableau(
     Returns
     -------
     float64[T, K]
-        One word of chance makes a row: the rewards of a round go up and down together, which nobody can see
-        who sees one of them. Raises TypeError or ValueError for arguments of the wrong kind or out of range.
+        One word makes a row: rewards of a round go up and down together, which who sees one cannot see.
+        Raises TypeError or ValueError for arguments of the wrong kind or out of range.
 
     References
     ----------
@@ -130,7 +130,9 @@ def interact(
     (True, 100)
     """
     chosen = choose(policy, epsilon, ties, options)
-    table = _checks.array("tableau", tableau, np.float64, (None, None), low=-LARGEST, high=LARGEST)
+    table = _checks.array(
+        "tableau", numbers_of(tableau), np.float64, (None, None), low=-LARGEST, high=LARGEST
+    )
     if table.shape[1] == 0 or len(table) < table.shape[1]:
         raise ValueError(
             f"tableau must have shape (T, K) with T rounds, at least as many as its K arms, got {table.shape}"
@@ -145,7 +147,8 @@ def interact(
     ask = _ask if kind == "query" else Stepper.advance
     arms = np.array([ask(player, row) for row in table], dtype=np.int64)
     rewards = table[np.arange(rounds), arms]
-    return History(arms, rewards, *arm_means(arms, rewards, n_arms), chosen.spec.name, chosen.given_epsilon)
+    made = *arm_means(arms, rewards, n_arms), chosen.spec.name, chosen.given_epsilon, player.propensities
+    return History(arms, rewards, *made)
 
 
 def _ask(player: Any, row: Floats) -> int:
