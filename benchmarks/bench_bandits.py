@@ -32,7 +32,7 @@ class EveryPolicy:
 class Published:
     """The experiments that LIMITS times: ns a round of private-ucb with each width and counter."""
 
-    params = [["counter", "published"], ["binary", "hybrid"]]
+    params = [["counter", "published"], ["k-ary", "binary", "hybrid"]]
     param_names = ["width", "counter"]
     timer = time.thread_time
     timeout = 300

@@ -154,7 +154,7 @@ class BinaryNoise:
         self.node = [0.0] * self.levels
         self.n = 0
 
-    def add(self, draw):
+    def add(self, draw, *_):
         self.n += 1
         level = 0
         while self.n >> level & 1 == 0:
@@ -184,7 +184,7 @@ class HybridNoise:
         self.draws = []  # one of every power of two so far
         self.n = 0
 
-    def add(self, draw):
+    def add(self, draw, *_):
         self.n += 1
         if self.n & (self.n - 1) == 0:
             self.draws.append(draw / self.half)
@@ -199,6 +199,60 @@ class HybridNoise:
     @property
     def scales(self):
         return [1.0 / self.half] * len(self.draws) + self.between.scales
+
+
+class KaryNoise:
+    """Noise of the k-ary counter from its definition: nodes (level, index), each with one draw for good.
+
+    The draw that a round brings goes to the node that is added. Where a node is put back it goes to the one
+    k places on, which will be taken off; a level's first such nodes take further words.
+    """
+
+    def __init__(self, horizon, epsilon, words):
+        def cost(k, h):
+            return h**3 * (k * k - 1) / (2 * k)
+
+        def arity(h):
+            return next(k for k in range(3, 2 * horizon + 2, 2) if (k**h - 1) // 2 >= horizon)
+
+        _, self.k, self.h = min((cost(arity(h), h), arity(h), h) for h in range(1, 12))
+        self.epsilon, self.words, self.draw, self.n = epsilon, words, {}, 0
+
+    def nodes(self):
+        """The nodes of the n-th sum with their signs, from the top level down."""
+        at, signed, rest, digits = 0, {}, self.n, []
+        for _ in range(self.h):
+            digits.append((rest + self.k // 2) % self.k - self.k // 2)
+            rest = (rest - digits[-1]) // self.k
+        for level in reversed(range(self.h)):
+            first = at // self.k**level
+            for i in range(abs(digits[level])):
+                signed[level, first + i if digits[level] > 0 else first - 1 - i] = (
+                    1 if digits[level] > 0 else -1
+                )
+            at += digits[level] * self.k**level
+        return signed
+
+    def add(self, draw, t, arm):
+        before = self.nodes()
+        self.n += 1
+        words = None
+        level, i = max(set(before) ^ set(self.nodes()))  # the node of the highest digit that moves
+        if before.get((level, i), 0) < 0:
+            self.draw[level, i + self.k] = draw
+        else:
+            self.draw[level, i] = draw
+        for node in sorted(set(self.nodes()) - set(self.draw)):
+            words = words_of(self.words(t, arm)) if words is None else words
+            self.draw[node] = naive.laplace_of(next(words))
+
+    @property
+    def total(self):
+        return sum(sign * self.draw[node] for node, sign in self.nodes().items()) * self.h / self.epsilon
+
+    @property
+    def scales(self):
+        return [self.h / self.epsilon] * len(self.nodes())
 
 
 def tail_width(scales, delta):
@@ -227,17 +281,19 @@ class PrivateUcb(Policy):
 
     noisy, wide = True, True
 
-    def __init__(self, n_arms, ties, epsilon, horizon, width="counter", counter="binary"):
+    def __init__(self, n_arms, ties, epsilon, horizon, own=None, width="counter", counter="k-ary"):
         super().__init__(n_arms, ties, epsilon)
         self.horizon, self.width = horizon, width
-        self.counter = [
-            BinaryNoise(horizon, epsilon) if counter == "binary" else HybridNoise(epsilon)
-            for _ in range(n_arms)
-        ]
+        make = {
+            "binary": lambda: BinaryNoise(horizon, epsilon),
+            "hybrid": lambda: HybridNoise(epsilon),
+            "k-ary": lambda: KaryNoise(horizon, epsilon, own),
+        }
+        self.counter = [make[counter]() for _ in range(n_arms)]
 
     def update(self, t, arm, reward, noise):
         super().update(t, arm, reward, noise)
-        self.counter[arm].add(noise)
+        self.counter[arm].add(noise, t, arm)
 
     @property
     def private_means(self):

@@ -36,7 +36,7 @@ def an_instance(name, number):
     spec = POLICIES[name]
     options = {
         "width": str(rng.choice(["counter", "published"])),
-        "counter": str(rng.choice(["binary", "hybrid"])),
+        "counter": str(rng.choice(["k-ary", "binary", "hybrid"])),
     }
     return SimpleNamespace(
         name=name,
@@ -65,9 +65,9 @@ class Lanes:
         arguments = (case.n_arms, case.horizon, case.epsilon)
         n_rounds = case.horizon if n_rounds is None else n_rounds
         tables = self.spec.make_tables(*arguments, n_rounds, case.options)
-        self.state = self.spec.make_state(
-            case.n_arms, lanes, case.horizon, case.epsilon, case.options, tables=tables
-        )
+        words = {"key": stream_key(seed), "first": first}
+        setting = case.n_arms, lanes, case.horizon, case.epsilon, case.options
+        self.state = self.spec.make_state(*setting, tables=tables, **words)
         self.t = 0
 
     def draw(self, n_rounds):
@@ -202,9 +202,9 @@ def test_every_choice_is_the_twins(name):
         table, noise, ties = naive_bandits.tape(
             SEED, case.first + 1, case.horizon, case.means, sigma=case.sigma
         )
-        twin = naive_bandits.make(
-            name, case.n_arms, case.horizon, case.epsilon, ties=case.ties, **case.options
-        )
+        own = naive_bandits.own_words(SEED, case.first + 1)
+        setting = case.n_arms, case.horizon, case.epsilon
+        twin = naive_bandits.make(name, *setting, ties=case.ties, own=own, **case.options)
         pulls = np.zeros(case.n_arms, dtype=np.int64)
         for t in range(1, case.horizon + 1):
             lanes.advance(1)
@@ -255,7 +255,7 @@ def test_tables_hold_what_is_computed_beyond_them(name):
 
 
 def test_without_privacy_private_ucb_is_ucb():
-    for counter in ("binary", "hybrid"):
+    for counter in ("k-ary", "binary", "hybrid"):
         case = SimpleNamespace(
             name="private-ucb",
             n_arms=4,
@@ -340,19 +340,28 @@ def test_confidence_is_the_index_of_one_pull():
     assert table.tolist() == [confidence_at(2, t) for t in range(1, 51)]
 
 
+def noise_of(counter, horizon, epsilon, replicate=0):
+    """The twin's counter."""
+    if counter == "k-ary":
+        return naive_bandits.KaryNoise(horizon, epsilon, naive_bandits.own_words(SEED, replicate))
+    return (
+        naive_bandits.BinaryNoise(horizon, epsilon)
+        if counter == "binary"
+        else naive_bandits.HybridNoise(epsilon)
+    )
+
+
 @pytest.mark.compiled
-@pytest.mark.parametrize("counter", ["binary", "hybrid"])
+@pytest.mark.parametrize("counter", ["k-ary", "binary", "hybrid"])
 @pytest.mark.parametrize("horizon", [1, 2, 15, 16, 17, 1000])
 def test_widths_are_the_tail_of_the_counters_noise(counter, horizon):
     """For every number of pulls: the width of the twin's own draws, and the table's column for it."""
     epsilon = 0.3
     privacy = widths.make_privacy(3, horizon, epsilon, "counter", counter, True)
     table = widths.width_table(privacy, horizon)
-    noise = naive_bandits.BinaryNoise(horizon, epsilon)
-    if counter == "hybrid":
-        noise = naive_bandits.HybridNoise(epsilon)
+    noise = noise_of(counter, horizon, epsilon)
     for n in range(1, horizon + 1):
-        noise.add(0.0)
+        noise.add(0.0, n, 0)
         t = min(n + 1 + 37 * n % 11, horizon)
         column = widths.kind_of(privacy, n)
         assert table[t - 1, column] == 2.0 * widths.width_at(privacy, n, t)
@@ -364,7 +373,7 @@ def test_widths_are_the_tail_of_the_counters_noise(counter, horizon):
 
 @pytest.mark.parametrize("epsilon", [1e-100, 1e-6, 400.0, 1e6, math.inf])
 def test_widths_are_numbers_at_every_epsilon(epsilon):
-    for counter in ("binary", "hybrid"):
+    for counter in ("k-ary", "binary", "hybrid"):
         for width in ("counter", "published"):
             privacy = widths.make_privacy(20, 10**6, epsilon, width, counter, True)
             for n, t in ((1, 21), (1023, 10**5), (10**6 - 30, 10**6)):
@@ -388,7 +397,7 @@ def test_the_published_width():
     assert widths.width_at(single, 1, 1) == 0.0
 
 
-@pytest.mark.parametrize("counter", ["binary", "hybrid"])
+@pytest.mark.parametrize("counter", ["k-ary", "binary", "hybrid"])
 @pytest.mark.parametrize("horizon", [63, 64, 1024] if COMPILED else [64])
 def test_the_noise_of_every_sum_is_the_counters(counter, horizon):
     """One arm, pulled for ever: what is in its noised mean beside its rewards, in every round."""
@@ -405,10 +414,10 @@ def test_the_noise_of_every_sum_is_the_counters(counter, horizon):
     )
     lanes = Lanes(case, 2)
     _, draws, _ = naive_bandits.tape(SEED, 6, horizon, [0.4])
-    noise = naive_bandits.BinaryNoise(horizon, 0.7) if counter == "binary" else naive_bandits.HybridNoise(0.7)
+    noise = noise_of(counter, horizon, 0.7, 6)
     for t in range(horizon):
         lanes.advance(1)
-        noise.add(draws[t])
+        noise.add(draws[t], t + 1, 0)
         state = lanes.state
         inside = state.mean[0, 1] * (t + 1) - state.reward_sum[0, 1]
         assert inside == pytest.approx(noise.total, rel=1e-9, abs=1e-9)

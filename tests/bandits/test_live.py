@@ -19,18 +19,25 @@ from equinoise.bandits import POLICIES, live as classes, rewards as tapes, simul
 from equinoise.bandits.live import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
 from equinoise.bandits.live.state import Tallies
 from equinoise.bandits.policies.registry import Live, policy
+from equinoise.mechanisms import KaryCounter
 
 # name: class, policy, arguments of the class alone, options of the policy
 CASES = {
     "ucb": (UCB, "ucb", {}, {}),
     "ucb random": (UCB, "ucb", {"ties": "random"}, {}),
     "ucb1": (UCB1, "ucb1", {}, {}),
-    "binary": (PrivateUCB, "private-ucb", {"horizon": 200}, {"counter": "binary"}),
-    "binary random": (PrivateUCB, "private-ucb", {"horizon": 200, "ties": "random"}, {"counter": "binary"}),
+    "k-ary": (PrivateUCB, "private-ucb", {"horizon": 200}, {"counter": "k-ary"}),
+    "binary": (PrivateUCB, "private-ucb", {"horizon": 200, "counter": "binary"}, {"counter": "binary"}),
+    "binary random": (
+        PrivateUCB,
+        "private-ucb",
+        {"horizon": 200, "ties": "random", "counter": "binary"},
+        {"counter": "binary"},
+    ),
     "published": (
         PrivateUCB,
         "private-ucb",
-        {"horizon": 200, "width": "published"},
+        {"horizon": 200, "width": "published", "counter": "binary"},
         {"counter": "binary", "width": "published"},
     ),
     "hybrid": (PrivateUCB, "private-ucb", {}, {"counter": "hybrid"}),
@@ -49,11 +56,12 @@ for _row in POLICIES.values():  # those that have no case of their own
         CASES[_row.name] = (getattr(bandits, _row.live.name), _row.name, {}, {})
 OPEN = [case for case, (_, name, _, _) in CASES.items() if not POLICIES[name].private]
 PRIVATE = [case for case in CASES if case not in OPEN]
-ONE_EACH = [case for case in CASES if case in {*POLICIES, "binary", "hybrid"}]
+ONE_EACH = [case for case in CASES if case in {*POLICIES, "k-ary", "binary", "hybrid"}]
 FIRST = [
     case for case in CASES if case not in {"thompson", "epsilon-greedy"}
 ]  # these draw any arm at any time
 PRIVATE_EACH = [case for case in ONE_EACH if case in PRIVATE]
+NODES = [case for case in PRIVATE_EACH if case != "k-ary"]  # whose true sums are noised one by one
 
 
 def make(case, arms, *, epsilon=1.0, seed=0, noise="float", **more):
@@ -743,7 +751,8 @@ def test_private_means_are_what_was_noised():
         bandit = make(case, 2, epsilon=2.0, seed=3)
         assert np.isnan(bandit.private_means).all()
         choices = go_on(bandit, 200, np.array(paid))
-        twin = naive_bandits.make(name, 2, arguments.get("horizon"), 2.0, **options)
+        own = naive_bandits.own_words(3, 0)
+        twin = naive_bandits.make(name, 2, arguments.get("horizon"), 2.0, own=own, **options)
         for t, arm in enumerate(choices):
             twin.update(t + 1, arm, paid[t][arm], noise[t])
         np.testing.assert_allclose(bandit.private_means, twin.private_means, rtol=1e-12)
@@ -783,14 +792,17 @@ def releases(monkeypatch):
     made = Releases()
     monkeypatch.setattr("equinoise.mechanisms.counter_base.secure_laplace", made)
     monkeypatch.setattr("equinoise.bandits.live.secure.secure_laplace", made)
+    monkeypatch.setattr("equinoise.mechanisms.kary.secure_geometric", lambda counts, *_: np.array(counts))
     monkeypatch.setattr("equinoise.bandits.live.stream_key", lambda seed: key_of(0))  # posterior draws
     return made
 
 
 @pytest.mark.parametrize("case", PRIVATE)
-def test_nothing_but_the_noised_sums_reaches_the_policy(case, releases, tmp_path):
+def test_nothing_but_the_noised_sums_reaches_the_policy(case, releases, tmp_path, monkeypatch):
     """Where noise hides the sums altogether, wholly different rewards make the very same choices."""
     stories = []
+    add = KaryCounter.add  # whose noise is added to true sums: what it returns is hidden
+    monkeypatch.setattr(KaryCounter, "add", lambda self, x: 0.0 * add(self, x) + 20.0 * np.sin(self.n))
     for rewards in (table(1), 1.0 - table(2) ** 3):
         releases.clear()
         releases.rule = lambda values, scale, i: np.sin(i) * 20.0 * np.ones(len(values))
@@ -806,7 +818,7 @@ def test_nothing_but_the_noised_sums_reaches_the_policy(case, releases, tmp_path
     assert stories[0] == stories[1]
 
 
-@pytest.mark.parametrize("case", PRIVATE_EACH)
+@pytest.mark.parametrize("case", NODES)
 @pytest.mark.parametrize("late", [False, True])
 def test_every_reward_pays_epsilon_at_most(case, late, releases, tmp_path):
     """A reward of 1 among zeros: the sums that it is in, each at its own epsilon, cost no more than epsilon.
@@ -834,7 +846,7 @@ def test_every_reward_pays_epsilon_at_most(case, late, releases, tmp_path):
     assert seen >= 12  # the rest lies in batches that were never full
 
 
-@pytest.mark.parametrize("case", [*PRIVATE_EACH, "published"])
+@pytest.mark.parametrize("case", [*NODES, "published"])
 def test_secure_and_float_noise_play_one_policy(case, releases):
     """The same noise by both ways: exact in eighths, with rewards 0 and 1 and epsilon 2 or the levels."""
     rng = np.random.default_rng(8)

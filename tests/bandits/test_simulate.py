@@ -225,9 +225,12 @@ def test_reference_regret(order):
     many = {**options, "n_replicates": 1000}
     assert simulate("ucb1", means, **many).regret.mean() == pytest.approx(319.0, rel=0.05)
     assert simulate("uniform", means, **options).regret.tolist() == [[25000.0]] * 40
-    own = {e: simulate("private-ucb", means, epsilon=e, **options).regret.mean() for e in (1.0, 0.25, 0.1)}
     closed_form = {1.0: 6555.0, 0.25: 15966.0, 0.1: 20842.0}  # of the counter's tail, which is wider
+    binary = {**options, "counter": "binary"}
+    own = {e: simulate("private-ucb", means, epsilon=e, **binary).regret.mean() for e in closed_form}
     assert all(own[e] < closed_form[e] for e in own)
+    for epsilon, most in {1.0: 1000.0, 0.25: 3200.0, 0.1: 6900.0}.items():  # k-ary
+        assert simulate("private-ucb", means, epsilon=epsilon, **options).regret.mean() < most
     wide = simulate("private-ucb", means, epsilon=1.0, width="published", **options)
     assert own[1.0] < 0.15 * wide.regret.mean() and wide.regret.mean() < 25000
 
@@ -359,8 +362,8 @@ def test_gaussian_rewards():
 @compiled
 def test_options_of_policies():
     base = run_of("private-ucb", epsilon=1.0, n=40, horizon=200)
-    assert base.options == {"width": "counter", "counter": "binary"}
-    for options in ({"width": "published"}, {"counter": "hybrid"}):
+    assert base.options == {"width": "counter", "counter": "k-ary"}
+    for options in ({"width": "published"}, {"counter": "binary"}, {"counter": "hybrid"}):
         other = run_of("private-ucb", epsilon=1.0, n=40, horizon=200, **options)
         assert other.options == {**base.options, **options} and (other.pulls != base.pulls).any()
     assert run_of("ucb", width="published", counter="hybrid").options == {}  # nothing to them
@@ -373,7 +376,7 @@ def test_options_of_policies():
 @pytest.mark.parametrize("epsilon", [1e-100, 1e-6, 1e6, math.inf])
 @pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if policy.needs_epsilon])
 def test_extreme_epsilons(name, epsilon):
-    for options in ({}, {"width": "published"}, {"counter": "hybrid"}):
+    for options in ({}, {"width": "published"}, {"counter": "binary"}, {"counter": "hybrid"}):
         run = run_of(name, epsilon=epsilon, n=2, horizon=40, **options)
         assert (run.pulls.sum(axis=1) == 40).all() and np.isfinite(run.reward_sum).all()
 
@@ -423,7 +426,7 @@ BAD = [
     ({"sigma": -1.0}, ValueError, "sigma must be a number in"),
     ({"sigma": math.inf}, ValueError, "sigma must be a number in"),
     ({"width": "wide"}, ValueError, "width must be one of 'counter', 'published'"),
-    ({"counter": "tree"}, ValueError, "counter must be one of 'binary', 'hybrid'"),
+    ({"counter": "tree"}, ValueError, "counter must be one of 'k-ary', 'binary', 'hybrid'"),
     ({"ties": "last"}, ValueError, "ties must be one of 'first', 'random'"),
     ({"n_checkpoints": 0}, ValueError, "n_checkpoints must be an integer of at least 1"),
     ({"block": 0}, ValueError, "block must be an integer of at least 1"),
@@ -500,4 +503,4 @@ def test_resume_takes_more_replicates_whether_or_not_widths_are_tabulated(tmp_pa
 
 def test_the_two_options_of_private_ucb_are_seen_in_the_signature():
     parameters = inspect.signature(simulate).parameters
-    assert (parameters["width"].default, parameters["counter"].default) == ("counter", "binary")
+    assert (parameters["width"].default, parameters["counter"].default) == ("counter", "k-ary")

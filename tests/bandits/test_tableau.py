@@ -37,6 +37,7 @@ def variants(policy):
     yield {"ties": "random"}
     if "counter" in POLICIES[policy].options:
         yield {"counter": "hybrid", "ties": "random"}
+        yield {"counter": "binary"}
     if "width" in POLICIES[policy].options:
         yield {"width": "published"}
     if "clip_sums" in POLICIES[policy].options:
@@ -185,7 +186,8 @@ def a_log(n, n_arms=3, seed=0, shares=None, means=(0.8, 0.5, 0.3)):
 
 def walk_by_hand(log, policy, epsilon, seed, replicate=0):
     """Row by row, a twin of the policy that is asked anew at each: rows used."""
-    plain = naive_bandits.make(policy, 3, len(log), epsilon, ties=POLICIES[policy].ties)
+    own = naive_bandits.own_words(seed, replicate)
+    plain = naive_bandits.make(policy, 3, len(log), epsilon, ties=POLICIES[policy].ties, own=own)
     _, noise, ties = naive_bandits.tape(seed, replicate, len(log), [0.5])
     used = []
     for row, (arm, reward) in enumerate(zip(log.arm, log.reward, strict=True)):

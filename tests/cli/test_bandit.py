@@ -85,7 +85,7 @@ def test_options_of_a_policy_are_given_by_name(capsys):
         ("--reward g", {"gaussian"}),
         ("--ties ", {"first", "random"}),
         ("--policy dp-klucb --option ", {"clip_sums=yes", "clip_sums=no"}),
-        ("--policy noise-only --option ", {"counter=binary", "counter=hybrid"}),
+        ("--policy noise-only --option ", {"counter=k-ary", "counter=binary", "counter=hybrid"}),
         ("--policy none --option ", set()),
     ],
 )
@@ -249,7 +249,7 @@ WRONG = [
     ([*PRIVATE, "--replicates", "0"], "--replicates must be"),
     ([*PRIVATE, "--checkpoints", "0"], "--checkpoints must be"),
     ([*PRIVATE, "--width", "none"], "--width must be one of 'counter', 'published'"),
-    ([*PRIVATE, "--counter", "tree"], "--counter must be one of 'binary', 'hybrid'"),
+    ([*PRIVATE, "--counter", "tree"], "--counter must be one of 'k-ary', 'binary', 'hybrid'"),
     ([*PRIVATE, "--reward", "beta"], "--reward must be one of 'bernoulli', 'gaussian'"),
     ([*PRIVATE, "--option", "speed"], "--option must be NAME=VALUE, got 'speed'"),
     ([*PRIVATE, "--option", "speed=3"], "'speed' is no option of the policy 'private-ucb'"),

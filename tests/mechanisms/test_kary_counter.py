@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from tests import naive_bandits
 from tests.mechanisms import private_sums
 
-from equinoise._random import laplace as standard, next_word
 from equinoise.mechanisms import BinaryCounter, KaryCounter, kary
 from equinoise.mechanisms.kary import best_tree
-from equinoise.mechanisms.kernels import kary_total
+from equinoise.mechanisms.kernels import kary_digit, kary_draws, kary_total
 from equinoise.mechanisms.laplace import secure_geometric
 
 EPSILON = 0.7
@@ -142,27 +142,20 @@ def test_noise_is_of_the_size_that_it_says_and_below_the_binary_trees():
     assert np.mean(ratios) < 0.5
 
 
-def test_the_kernel_is_the_counter():
-    """The same draws, put in place of the counter's: the same noise and the same number of draws."""
-    horizon = 200
-    counter = KaryCounter(1.0, horizon, seed=1)
-    half, steps = counter._half, 2.0**30
-    kept, rng = np.zeros(1 + counter.levels * counter._part + 1), np.random.default_rng(2)
+@pytest.mark.parametrize("horizon", [1, 5, 40, 300])
+def test_the_kernel_is_the_definition(horizon):
+    """Nodes by name, each with one draw for good: the same noise and the same number of draws."""
+    k, levels = best_tree(horizon)
+    half, rng = k // 2, np.random.default_rng(2)
+    blocks = rng.integers(2**64, size=(horizon + 1, 4), dtype=np.uint64)
+    twin = naive_bandits.KaryNoise(horizon, float(levels), lambda t, arm: [int(x) for x in blocks[t]])
+    kept = np.zeros(levels * (half + 1))
     for n in range(1, horizon + 1):
-        block = tuple(rng.integers(2**64, size=4, dtype=np.uint64))
         noise = float(rng.laplace())
-
-        def drawn(count, noise=noise, state=block):
-            draws = []
-            for _ in range(count - 1):
-                word, *state = map(np.uint64, next_word(*state))
-                draws.append(standard(word))
-            return [round(draw * steps) for draw in (*draws, noise)]
-
-        counter._drawn = drawn
-        sum_of_draws = counter.add(0.0) / counter._grid / steps
-        assert kary_total(kept, 0, half, noise, block) == pytest.approx(sum_of_draws, abs=1e-6)
-        assert kept[1] == sum(map(abs, digits(n, counter.arity, counter.levels)))
+        twin.add(noise, n, 0)
+        found = kary_total(kept, 0, n, half, kary_digit(n - 1, half), noise, tuple(blocks[n]))
+        assert found == pytest.approx(twin.total, abs=1e-9)
+        assert kary_draws(n, half) == len(twin.scales) == sum(map(abs, digits(n, k, levels)))
 
 
 def test_a_state_goes_on_to_the_same_bits_and_a_wrong_one_is_refused():

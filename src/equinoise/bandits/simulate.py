@@ -54,7 +54,7 @@ def simulate(
     progress: bool | str = False,
     resume: str | PathLike[str] | None = None,
     width: str = "counter",
-    counter: str = "binary",
+    counter: str = "k-ary",
     history: bool = False,
     **options: Any,
 ) -> BanditRun:
@@ -84,7 +84,7 @@ def simulate(
         C evenly spaced numbers of rounds, the horizon last; fewer where the horizon is shorter.
     block, executor, progress, resume
         As in :func:`equinoise.replicates.run`.
-    width, counter : {"counter", "published"}, {"binary", "hybrid"}
+    width, counter : {"counter", "published"}, {"k-ary", "binary", "hybrid"}
         Options of private-ucb, as its row in POLICIES has them; the others leave them out.
     history : bool
         Keep every round in the run: arms, rewards and, where the policy draws arms with probabilities that it

@@ -55,7 +55,7 @@ def command(
     epsilon: Annotated[float | None, option("Privacy of a reward; 0.1 where the policy needs one.")] = None,
     replicates: Replicates = 1000,
     width: Annotated[str, _registered("width")] = "counter",
-    counter: Annotated[str, _registered("counter")] = "binary",
+    counter: Annotated[str, _registered("counter")] = "k-ary",
     option: Annotated[list[str] | None, option(_OPTION, names=_settings, metavar="NAME=VALUE")] = None,
     reward: Annotated[str, one_of("bernoulli", "gaussian")] = "bernoulli",
     ties: Annotated[str | None, one_of("first", "random", more=_TIES)] = None,

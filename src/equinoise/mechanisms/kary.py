@@ -1,5 +1,7 @@
 """The counter of least noise: a k-ary tree whose nodes are added and taken off."""
 
+import functools
+
 import numpy as np
 
 from equinoise._typing import Any, Floats, Mapping
@@ -7,6 +9,7 @@ from equinoise.mechanisms.counter_base import MAX_HORIZON, HorizonCounter, part_
 from equinoise.mechanisms.laplace import secure_geometric
 
 
+@functools.lru_cache(maxsize=64)
 def best_tree(horizon: int) -> tuple[int, int]:
     """Return the arity k, odd, and the height h of the k-ary tree for T items with the least noise.
 

@@ -66,6 +66,23 @@ def popcount(n: Any) -> Any:
 
 
 @njit(forceinline=True)
+def kary_digit(n: Any, half: Any) -> Any:
+    """Return the lowest digit of n >= 0 in balanced base k = 2 half + 1."""
+    return np.int64(np.uint64(n + half) % np.uint64(2 * half + 1)) - half
+
+
+@njit
+def kary_draws(n: Any, half: Any) -> Any:
+    """Return the sum of |digits| of n in balanced base k: the draws in the n-th k-ary sum."""
+    count = 0
+    while n:
+        digit = kary_digit(n, half)
+        count += abs(digit)
+        n = (n - digit) // (2 * half + 1)
+    return count
+
+
+@njit(forceinline=True)
 def hybrid_parent(n: Any) -> Any:
     """Return the item before the first one of node n of the hybrid counter."""
     rest = n & (n - 1)
@@ -96,30 +113,35 @@ def hybrid_total(totals: Floats, base: int, n: int, value: float) -> float:
 
 
 @njit(forceinline=True)
-def kary_total(kept: Floats, base: int, half: int, noise: float, block: Any) -> float:
-    """Return the noise in the next sum of a k-ary counter, in units of a node's scale; half is (k - 1)/2.
+def kary_total(kept: Floats, base: int, n: int, half: int, digit: int, noise: float, block: Any) -> float:
+    """Return the noise in the n-th sum of a k-ary counter, in units of a node's scale; half is (k - 1)/2.
 
-    The counter's part of kept begins at base: the noise, the number of draws in it, and for each level the
-    digit, the sum of its draws with their signs, and those that were taken off before their turn, `half` of
-    them. `noise` is a standard draw, and others come from the xoshiro256++ stream that begins at `block`.
+    The counter's part of kept begins at base: for each level the noise that it and those above bring, and the
+    draws that were taken off before their turn, `half` of them. n goes from 1 upwards by one a call. `noise`
+    is a standard draw, of the node that is added; where one is put back it is kept in that one's place, to be
+    taken off in the next k. Only a level's first ones come from the xoshiro256++ stream that begins at
+    `block`, where `digit`, the lowest of n - 1, is half, so that it turns.
     """
-    at = base + 2
+    at, rest, part = base, n - 1, half + 1
     s0, s1, s2, s3 = block
-    while kept[at] == half:
+    while digit == half:
         taken = 0.0
-        for i in range(at + 2, at + 2 + half):
-            word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-            kept[i] = laplace(word)
+        for i in range(at + 1, at + part):
+            if rest == half:
+                word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+                kept[i] = laplace(word)
             taken += kept[i]
-        kept[base] -= kept[at + 1] + taken
-        kept[at], kept[at + 1] = -half, -taken
-        at += half + 2
-    digit = int(kept[at])
-    draw = noise if digit >= 0 else kept[at + 2 + half + digit]
-    kept[base] += draw
-    kept[base + 1] += 1.0 if digit >= 0 else -1.0
-    kept[at] += 1.0
-    kept[at + 1] += draw
+        kept[at] = taken
+        at += part
+        rest = (rest - digit) // (2 * half + 1)
+        digit = kary_digit(rest, half)
+    back = at + part + min(digit, -1)  # of use for digits below 0
+    old = kept[back]
+    kept[back] = old if digit >= 0 else noise
+    kept[at] += noise if digit >= 0 else old
+    while at > base:
+        at -= part
+        kept[at] = kept[at + part] - kept[at]
     return kept[base]
 
 

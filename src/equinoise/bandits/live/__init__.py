@@ -218,13 +218,12 @@ class PrivateUCB(PrivateBandit):
     n_arms, epsilon, noise, seed, bounds, ties
         As in :class:`PrivateBandit`, which says what is private, what is not, and what is raised.
     horizon : int, optional
-        Most rounds, T. It makes binary counters with noise of scale (floor(log2 T) + 1)/epsilon; without it
-        the counters are hybrid, and noisier.
+        Most rounds, T. Without it the counters are hybrid, and noisier.
     width : {"counter", "published"}
         The width w: the tail of the counter's noise at probability 1/t^2, or the wider one of Neel and Roth,
         which takes a horizon (and the number of arms now in play).
-    counter : {"binary", "hybrid"}, optional
-        Binary with a horizon and hybrid without, where it is not given.
+    counter : {"k-ary", "binary", "hybrid"}, optional
+        K-ary, of the least noise, with a horizon and hybrid without, where it is not given.
 
     References
     ----------

@@ -7,7 +7,7 @@ computes, and however it rounds, is then made of private numbers only.
 
 from equinoise import _checks
 from equinoise._typing import Any
-from equinoise.mechanisms import BinaryCounter, HybridCounter, secure_laplace
+from equinoise.mechanisms import BinaryCounter, HybridCounter, KaryCounter, secure_laplace
 
 _STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are exact in a float64
 
@@ -50,11 +50,11 @@ class _Feed:
 class _CounterFeed(_Feed):
     """A secure counter for each row, whose private sums are all that the policy hears of rewards."""
 
-    def _make(self) -> BinaryCounter | HybridCounter:
-        horizon = self._setting.horizon
-        if horizon is None or self._setting.options["counter"] != "binary":
+    def _make(self) -> BinaryCounter | HybridCounter | KaryCounter:
+        horizon, counter = self._setting.horizon, self._setting.options["counter"]
+        if horizon is None or counter == "hybrid":
             return HybridCounter(self._epsilon)
-        return BinaryCounter(self._epsilon, horizon)
+        return (KaryCounter if counter == "k-ary" else BinaryCounter)(self._epsilon, horizon)
 
     def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
         total = self._kept[row].add(reward)

@@ -27,7 +27,7 @@ Options = Mapping[str, Any] | None
 
 _COUNTER = "private counter of each arm: made for the horizon, or for any number of rounds"
 _WIDTH = "what an index is widened by: the tail of the counter's noise, or as published"
-COUNTER = {"counter": Option("choice", "binary", _COUNTER, ("binary", "hybrid"))}
+COUNTER = {"counter": Option("choice", "k-ary", _COUNTER, ("k-ary", "binary", "hybrid"))}
 _FLOOR = "with this probability any arm is drawn, so that each has at least a K-th of it"
 _DRAWS = "joint draws from posteriors that probabilities are made of"
 _DRAWN = {
@@ -164,6 +164,7 @@ class Policy(Entry):
         return self.kernels.make_state(n_arms, lanes, horizon, epsilon, **given)
 
 
+_TURNED = "the draws of a k-ary counter whose digit turns"
 _INDEX: dict[str, Any] = {"module": "ucb", "tabulated": True}
 _AUER: dict[str, Any] = {
     "source": "Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem",
@@ -200,8 +201,10 @@ _ALL = (
         summary="ucb on sums from a private counter, widened for its noise",
         source="Mishra, Thakurta (2015); Tossou, Dimitrakakis (2016); Neel, Roth (2018)",
         proof="A reward enters one arm's counter, whose sums are epsilon-private all together (Chan, Shi, "
-        "Song, 2011); choices are made of these sums and of the numbers of pulls, which are choices.",
-        noise="Laplace(L/epsilon) per node of the binary counter, L = floor(log2 T) + 1; hybrid likewise",
+        "Song, 2011; k-ary: Andersson, Pagh, Steiner, Torkamani, 2025); choices are made of these sums and "
+        "of the numbers of pulls, which are choices.",
+        own_words=_TURNED,
+        noise="Laplace(h/epsilon) per node of a k-ary tree of height h; binary and hybrid counters likewise",
         options=WIDTHS,
         live=Live("PrivateUCB", "counter", without_horizon={"width": "counter", "counter": "hybrid"}),
         needs_epsilon=True,
@@ -282,6 +285,7 @@ _ALL = (
         summary="private-ucb without its noise: a control, not private",
         fixed={"noisy": False},
         options=WIDTHS,
+        own_words=_TURNED,
         needs_epsilon=True,
         **_CONTROL,
     ),
@@ -291,6 +295,7 @@ _ALL = (
         noise="that of private-ucb",
         fixed={"width": "none"},
         options=COUNTER,
+        own_words=_TURNED,
         needs_epsilon=True,
         **_CONTROL,
     ),

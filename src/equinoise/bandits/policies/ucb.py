@@ -26,8 +26,8 @@ from equinoise._random import integer
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.bandits.policies import widths as at
 from equinoise.bandits.policies.drawn import Chances, draw_arm, make_chances
-from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of, zeros
-from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, prefix_total
+from equinoise.bandits.rewards import Run, Tape, own_words, play_rounds, reward_of, zeros
+from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, kary_digit, kary_total, prefix_total
 
 _AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and written less often
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
@@ -46,7 +46,7 @@ class IndexState(NamedTuple):
     widths: Floats  # [H', M], 2 w for each kind of noise, likewise
     rule: int  # what c_t is
     privacy: at.Privacy  # what w and N are
-    chances: Chances  # of uniform play that draws
+    chances: Chances  # of uniform play that draws; and the words for k-ary counters
     arm: Ints  # [W], scratch, as are those below
     pulled: Ints  # [W]
     score: Floats  # [W]
@@ -129,6 +129,22 @@ def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: boo
     return arm
 
 
+@njit(forceinline=True)
+def _noise_of(state: IndexState, lane: int, t: int, arm: int, n: int, noise: float) -> float:
+    """Return the noise in the n-th sum of an arm, to which round t brings a standard draw."""
+    privacy = state.privacy
+    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
+    if privacy.counter == at.BINARY:
+        return prefix_total(state.totals, base, n, privacy.scale * noise)
+    if privacy.counter == at.HYBRID:
+        return hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * noise)
+    half, none = privacy.half, np.uint64(0)
+    digit, block = kary_digit(n - 1, half), (none, none, none, none)
+    if digit == half:  # it turns, which takes more draws
+        block = own_words(state.chances, lane, t, arm)
+    return privacy.scale * kary_total(state.totals, base, n, half, digit, noise, block)
+
+
 @njit
 def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise: float) -> None:
     """Add a reward to an arm of a lane, and one standard Laplace draw, scaled, to its counter's node n."""
@@ -141,12 +157,9 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
         state.mean[arm, lane] = -n
         return
     if privacy.width == at.COUNTER:
-        state.kind[arm, lane] = at.kind_of(privacy, n)
-    base = (lane * state.pulls.shape[0] + arm) * privacy.slots
-    if privacy.noisy and privacy.counter == at.BINARY:
-        total += prefix_total(state.totals, base, n, privacy.scale * noise)
-    elif privacy.noisy:
-        total += hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * noise)
+        state.kind[arm, lane] = at.next_kind(privacy, state.kind[arm, lane], n)
+    if privacy.noisy:
+        total += _noise_of(state, lane, t, arm, n, noise)
     state.mean[arm, lane] = total / n
     state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
 
@@ -168,7 +181,7 @@ def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bo
             _choose_all_alike(state, t)
         else:
             _choose_all(state, t)
-        _update_all(state, tape, i)
+        _update_all(state, tape, i, t)
 
 
 @njit
@@ -254,7 +267,7 @@ def _choose_all(state: IndexState, t: int) -> None:
 
 
 @njit(forceinline=True)
-def _update_all(state: IndexState, tape: Tape, i: int) -> None:
+def _update_all(state: IndexState, tape: Tape, i: int, t: int) -> None:
     """Give each lane's arm its reward and noise in row i of the tape, as :func:`update` does."""
     pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
     for lane in range(arm.size):
@@ -268,10 +281,12 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
             state.mean[_at(arm[lane]), lane] = -pulled[lane]
         return
     if state.privacy.noisy:
-        _noise_all(state, tape, i)
+        for lane in range(arm.size):
+            total[lane] += _noise_of(state, lane, t, arm[lane], pulled[lane], tape.noise[i, lane])
     if state.privacy.width == at.COUNTER:
         for lane in range(arm.size):
-            state.kind[_at(arm[lane]), lane] = at.kind_of(state.privacy, pulled[lane])
+            a = _at(arm[lane])
+            state.kind[a, lane] = at.next_kind(state.privacy, state.kind[a, lane], pulled[lane])
     for lane in range(arm.size):  # divisions and roots of all lanes together
         root[lane] = pulled[lane]
         total[lane] /= root[lane]
@@ -280,16 +295,3 @@ def _update_all(state: IndexState, tape: Tape, i: int) -> None:
         a = _at(arm[lane])
         state.mean[a, lane] = total[lane]
         state.root[a, lane] = root[lane]
-
-
-@njit
-def _noise_all(state: IndexState, tape: Tape, i: int) -> None:
-    """Add the noise of the n-th sum to every lane's total float64[W]."""
-    total, totals, privacy = state.total, state.totals, state.privacy
-    for lane in range(total.size):
-        base = (lane * state.pulls.shape[0] + state.arm[lane]) * privacy.slots
-        n, noise = state.pulled[lane], tape.noise[i, lane]
-        if privacy.counter == at.BINARY:
-            total[lane] += prefix_total(totals, base, n, privacy.scale * noise)
-        else:
-            total[lane] += hybrid_total(totals, base, n, privacy.scale * hybrid_scale(n) * noise)

@@ -8,14 +8,23 @@ import numpy as np
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
-from equinoise.mechanisms.kernels import floor_log2, hybrid_line, popcount, tail_line
+from equinoise.mechanisms.kary import best_tree
+from equinoise.mechanisms.kernels import (
+    fill_widths,
+    floor_log2,
+    hybrid_line,
+    kary_digit,
+    kary_draws,
+    popcount,
+    tail_line,
+)
 
 UNIFORM, GREEDY, UCB, UCB1 = 0, 1, 2, 3
 LARGEST_TABLE = 2**24  # entries: what lies beyond is computed as rounds come
 NO_WIDTH, PUBLISHED, COUNTER = 0, 1, 2
-BINARY, HYBRID = 0, 1
+BINARY, HYBRID, KARY = 0, 1, 2
 _WIDTHS = {"none": NO_WIDTH, "published": PUBLISHED, "counter": COUNTER}
-_COUNTERS = {"binary": BINARY, "hybrid": HYBRID}
+_COUNTERS = {"binary": BINARY, "hybrid": HYBRID, "k-ary": KARY}
 _MOST_LEVELS = 62  # of a counter that knows no horizon
 _LN2 = float(np.log(2.0))
 
@@ -50,25 +59,33 @@ class Privacy(NamedTuple):
     width: int  # what w is
     counter: int  # whose noise N is
     noisy: int  # whether it is added
-    scale: float  # of a node of the binary counter, L/epsilon, or 1/epsilon for the hybrid one
-    slots: int  # totals that a counter keeps
+    scale: float  # of a node, L/epsilon or h/epsilon; for the hybrid counter 1/epsilon
+    levels: int  # L or h
+    half: int  # (k - 1)/2 of the k-ary counter
+    slots: int  # numbers that a counter keeps
     published: float  # K ln^2(T)/epsilon
     inside: float  # K T ln T
 
 
-OPEN = Privacy(NO_WIDTH, BINARY, 0, 0.0, 0, 0.0, 0.0)  # of a policy without privacy
+OPEN = Privacy(NO_WIDTH, BINARY, 0, 0.0, 0, 0, 0, 0.0, 0.0)  # of a policy without privacy
 
 
 def make_privacy(
     n_arms: int, horizon: int | None, epsilon: float, width: str, counter: str, noisy: bool = True
 ) -> Privacy:
     """Return the numbers of a private index; only a hybrid counter with its own width needs no horizon."""
-    levels = _MOST_LEVELS if horizon is None else horizon.bit_length()
-    scale = (levels if counter == "binary" else 1.0) / epsilon
+    levels, half = _MOST_LEVELS if horizon is None else horizon.bit_length(), 0
+    slots = levels + 1
+    if counter == "k-ary":
+        k, levels = best_tree(horizon or 1)
+        half = k // 2
+        slots = levels * (half + 1)
+    scale = (1.0 if counter == "hybrid" else levels) / epsilon
     log_horizon = 0.0 if horizon is None else float(np.log(horizon))
     published = n_arms * log_horizon**2 / epsilon
     inside = n_arms * (horizon or 0) * log_horizon
-    return Privacy(_WIDTHS[width], _COUNTERS[counter], int(noisy), scale, levels + 1, published, inside)
+    what = _WIDTHS[width], _COUNTERS[counter], int(noisy)
+    return Privacy(*what, scale, levels, half, slots, published, inside)
 
 
 @njit
@@ -82,11 +99,22 @@ def width_at(privacy: Privacy, n: int, t: int) -> Any:
             return 0.0
         return privacy.published * log(privacy.inside * (1.0 + t * log_t * log_t))
     level = _LN2 + 2.0 * log_t
-    if privacy.counter == BINARY:
-        slope, offset = tail_line(np.float64(popcount(n)), level)
-    else:
+    if privacy.counter == HYBRID:
         slope, offset = hybrid_line(n, level)
+    else:
+        slope, offset = tail_line(np.float64(kind_of(privacy, n)), level)
     return privacy.scale * (slope * level + offset)
+
+
+@njit(forceinline=True)
+def next_kind(privacy: Privacy, before: int, n: int) -> Any:
+    """Return the column of the widths for n pulls, `before` that for n - 1."""
+    if privacy.counter != KARY:
+        return kind_of(privacy, n)
+    digit = kary_digit(n - 1, privacy.half)
+    if digit == privacy.half:
+        return kary_draws(n, privacy.half)
+    return before + 1 if digit >= 0 else before - 1
 
 
 @njit
@@ -96,18 +124,10 @@ def kind_of(privacy: Privacy, n: int) -> Any:
         return 0
     if privacy.counter == BINARY:
         return popcount(n)
+    if privacy.counter == KARY:
+        return kary_draws(n, privacy.half)
     k = floor_log2(n)
     return k * (k + 1) // 2 + popcount(n) - 1
-
-
-def _examples(privacy: Privacy) -> Ints:
-    """Return a number of pulls for every column of the widths."""
-    if privacy.width != COUNTER:
-        return np.ones(1, np.int64)
-    levels = range(privacy.slots - 1)
-    if privacy.counter == BINARY:
-        return np.array([0, *((2 << k) - 1 for k in levels)], np.int64)
-    return np.array([(1 << k) + (1 << q) - 1 for k in levels for q in range(k + 1)], np.int64)
 
 
 @njit
@@ -118,11 +138,27 @@ def _fill_widths(privacy: Privacy, pulls: Ints, out: Floats) -> None:
             out[i, j] = 2.0 * width_at(privacy, pulls[j], i + 1)
 
 
+@njit
+def _fill_levels(out: Floats) -> None:
+    """Fill out float64[H] with ln(2/delta), delta = 1/t^2 of round t = i + 1."""
+    for i in range(out.size):
+        out[i] = _LN2 + 2.0 * log(np.float64(i + 1))
+
+
 def width_table(privacy: Privacy, n_rounds: int) -> Floats:
     """Return 2 w for the rounds 1..n and every kind of noise, float64[H, M], as far as a table may reach."""
     if privacy.width == NO_WIDTH:
         return np.empty((0, 1))
-    pulls = _examples(privacy)
+    pulls = [1]  # a number for every column
+    if privacy.width == COUNTER and privacy.counter == HYBRID:
+        levels = range(privacy.levels)
+        pulls = [(1 << k) + (1 << q) - 1 for k in levels for q in range(k + 1)]
+    elif privacy.width == COUNTER:  # any that has so many draws
+        pulls = [0] * (1 + privacy.levels * max(privacy.half, 1))
     table = np.empty((min(n_rounds, LARGEST_TABLE // len(pulls)), len(pulls)))
-    _fill_widths(privacy, pulls, table)
+    if pulls[0]:
+        _fill_widths(privacy, np.array(pulls, np.int64), table)
+    else:
+        _fill_levels(level := np.empty(len(table)))
+        fill_widths(level, 2.0 * privacy.scale, table)
     return table

@@ -175,7 +175,8 @@ def _run(specs: tuple[Spec, ...], replicates: int, horizon: int, running: Runnin
         spec.label: {"means": _ARMS[spec.arms]} | {name: getattr(spec, name) for name in names}
         for spec in specs
     }
-    runs = common.gather(bandits.simulate, jobs, replicates, running, horizon=horizon)
+    fixed = {"horizon": horizon, "counter": "binary"}  # as published
+    runs = common.gather(bandits.simulate, jobs, replicates, running, **fixed)
     return BiasExperiment(horizon, replicates, specs, runs)
 
 

@@ -36,7 +36,7 @@ class Parameters:
     epsilon: float | None = None
     replicates: int = 1000
     width: str = "counter"
-    counter: str = "binary"
+    counter: str = "k-ary"
     reward: str = "bernoulli"
     ties: str | None = None
     seed: int = 0
