@@ -140,7 +140,7 @@ class RoundRobin(Policy):
         if not self.drawn:
             return (t - 1) % self.n_arms
         self.shares = [1.0 / self.n_arms] * self.n_arms
-        return drawn_arm(self.shares, self.own(t, -1)[0])
+        return drawn_arm(self.shares, self.own(t, self.n_arms)[0])
 
 
 class BinaryNoise:
@@ -504,7 +504,7 @@ class Sampled(Policy):
                 (1.0 - self.floor) * won.count(arm) / self.draws + self.floor / self.n_arms
                 for arm in range(self.n_arms)
             ]
-        return drawn_arm(self.shares, self.own(t, -1)[0])
+        return drawn_arm(self.shares, self.own(t, self.n_arms)[0])
 
 
 def drawn_arm(shares, word):
@@ -544,7 +544,7 @@ class EpsilonGreedy(Policy):
         self.shares = [
             (1.0 - self.explore) / tied * (mean == max(means)) + self.explore / self.n_arms for mean in means
         ]
-        return drawn_arm(self.shares, self.own(t, -1)[0])
+        return drawn_arm(self.shares, self.own(t, self.n_arms)[0])
 
 
 @twin("lazy-dp-ts")
@@ -591,7 +591,7 @@ class LazyDpTs(Sampled):
 def own_words(seed, replicate):
     """The function (t, k) -> the four words of the block (t - 1, k, replicate, POSTERIOR)."""
     key = [int(word) for word in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
-    return lambda t, k: naive.philox_block(key, [t - 1, k % WORD, replicate, POSTERIOR])
+    return lambda t, k: naive.philox_block(key, [t - 1, k, replicate, POSTERIOR])
 
 
 def words_of(block):

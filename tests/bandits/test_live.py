@@ -50,6 +50,12 @@ CASES = {
     "dp-klucb": (DPKLUCB, "dp-klucb", {}, {}),
     "dp-klucb first": (DPKLUCB, "dp-klucb", {"ties": "first"}, {}),
     "lazy-dp-ts": (LazyDPTS, "lazy-dp-ts", {}, {}),
+    "lazy floor": (
+        LazyDPTS,
+        "lazy-dp-ts",
+        {"floor": 0.2, "draws": 9, "batch": 3},
+        {"floor": 0.2, "draws": 9, "batch": 3},
+    ),
 }
 for _row in POLICIES.values():  # those that have no case of their own
     if _row.live is not None and all(_row.name != name for _, name, _, _ in CASES.values()):
@@ -57,9 +63,8 @@ for _row in POLICIES.values():  # those that have no case of their own
 OPEN = [case for case, (_, name, _, _) in CASES.items() if not POLICIES[name].private]
 PRIVATE = [case for case in CASES if case not in OPEN]
 ONE_EACH = [case for case in CASES if case in {*POLICIES, "k-ary", "binary", "hybrid"}]
-FIRST = [
-    case for case in CASES if case not in {"thompson", "epsilon-greedy"}
-]  # these draw any arm at any time
+DRAWN = {"lazy floor", "thompson", "epsilon-greedy"}  # of any arm at any time: there is none that comes first
+FIRST = [case for case in CASES if case not in DRAWN]
 PRIVATE_EACH = [case for case in ONE_EACH if case in PRIVATE]
 NODES = [case for case in PRIVATE_EACH if case != "k-ary"]  # whose true sums are noised one by one
 

@@ -157,7 +157,7 @@ def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) 
     if state.rule < SAMPLED and state.current[lane] >= 0:
         return state.current[lane]
     if state.chances.share.size > 0:
-        return _explore(state, lane, t) if state.rule == GREEDY else sample(_posterior, state, lane, t)
+        return _drawn(state, lane, t)
     arm = never_pulled(state.pulls, lane)
     if arm >= 0:
         return arm
@@ -187,8 +187,10 @@ def _posterior(state: Batches, lane: int, t: int, a: int) -> Any:
 
 
 @njit
-def _explore(state: Batches, lane: int, t: int) -> int:
-    """Return the arm of epsilon-greedy."""
+def _drawn(state: Batches, lane: int, t: int) -> int:
+    """Return the arm of round t, drawn with probabilities that are known then."""
+    if state.rule != GREEDY:
+        return sample(_posterior, state, lane, t)
     share, score, floor = state.chances.share, state.score, state.chances.floor
     n_arms = share.shape[0]
     largest, tied = -np.inf, 0

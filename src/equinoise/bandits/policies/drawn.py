@@ -55,8 +55,8 @@ def make_chances(
 
 @njit
 def draw_arm(chances: Chances, lane: int, t: int) -> int:
-    """Return the arm that a word of round t draws: of entity -1, since those of posteriors are their arms."""
-    left = uniform(own_words(chances, lane, t, -1)[0])
+    """Return the arm that a word of round t draws, of entity K: those of posteriors are their arms."""
+    left = uniform(own_words(chances, lane, t, chances.share.shape[0])[0])
     arm = 0
     for k in range(chances.share.shape[0]):
         if chances.share[k, lane] > 0.0:

@@ -243,10 +243,7 @@ _ALL = (
         "stochastic bandits",
         fixed={"rule": 2},
         own_words="a posterior draw for each arm and round",
-        options={
-            "floor": Option("number", 0.0, f"{_FLOOR}; 0 is as published, nothing known", low=0, high=1),
-            **_DRAWN,
-        },
+        options={"floor": Option("number", 0.0, _FLOOR, low=0, high=1), **_DRAWN},
         live=Live("LazyDPTS", "batch"),
         **_once("batches", "buffer"),
     ),
