@@ -32,7 +32,7 @@ def _elsewhere(monkeypatch, tmp_path):
     frame.to_csv("people.csv", index=False)
 
 
-SMALL = ["nvo", "people.csv", "--column", "height_cm", "--bins", "41"]
+SMALL = ["nvo", "people.csv", "--column", "height_cm", "--bins", "41", "--resolve", "0"]
 GOOD = [*SMALL, "--bounds", "100", "250", "--epsilon", "1", "--out", "release"]
 
 
@@ -300,6 +300,18 @@ def test_another_method_releases_the_sample_and_all_stand_beside_each_other(caps
     assert len(json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))["beside"]) == 5
 
 
+@pytest.mark.compiled
+def test_epsilon_is_solved_again_without_a_record(capsys):
+    assert main([*GOOD, "--search", "best-response", "--resolve", "4"]) == 0
+    found = json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))["resolved"]
+    assert found["records"] == 4
+    assert 0 < found["epsilon"] < found["composed"]
+    row = re.search(r"solved again without one of 4 +(\S+) +(\S+)", capsys.readouterr().out)
+    assert [float(text) for text in row.groups()] == pytest.approx(
+        [found["epsilon"], found["composed"]], rel=0.01
+    )
+
+
 WRONG = [
     (["nvo"], "FILE"),
     (["nvo", "people.csv"], "--column"),
@@ -330,6 +342,8 @@ WRONG = [
     ([*GOOD, "--search", "luck"], "--search must be one of 'anneal', 'best-response', 'genetic'"),
     ([*GOOD, "--restarts", "0"], "--restarts must be"),
     ([*GOOD, "--seed", "-1"], "--seed must be"),
+    ([*GOOD, "--resolve", "-1"], "--resolve must be"),
+    ([*GOOD, "--resolve", "some"], "--resolve must be"),
     ([*GOOD, "--jobs", "0"], "--jobs must be"),
     ([*GOOD, "--sep", ";"], "fields seem to be separated otherwise: --sep ','"),
     ([*GOOD, "--decimal", ","], "--decimal must not be the separator of fields"),

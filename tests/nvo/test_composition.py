@@ -123,7 +123,7 @@ def test_the_worst_of_many_types_is_found_among_all():
         loss, p = composition._losses(
             profile.game.noise.rows(np.array([k]))[0, v], profile.pmf, 60, -1, float(alone[k, v])
         )
-        each.append(composition._by_distribution(loss, p, 30, 1e-5, composition._accountant()))
+        each.append(composition._by_distribution(loss, p, 30, 1e-5, composition._accountant(30, 1e-5)))
     found = compose(profile.game.noise, profile.counts, profile.evaluation, 30)
     assert found.removal == pytest.approx(max(each), rel=1e-9)
 

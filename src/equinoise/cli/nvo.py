@@ -118,6 +118,7 @@ def command(
     search: Annotated[str, one_of("anneal", "best-response", "genetic")] = "anneal",
     restarts: Annotated[int, option("Searches, of which the best is taken.")] = 1,
     seed: Annotated[int | None, option("The same rows again: such a sample is not private.")] = None,
+    resolve: Annotated[str, option("Records to solve again without, the rarest first; all, or 0.")] = "25",
     drop_missing: Annotated[bool, option("Leave out rows where it is empty.", "--drop-missing")] = False,
     sep: Annotated[str, option("The character between fields; tab for a tabulator.")] = ",",
     decimal: Annotated[str, option("The decimal mark: . or ,")] = ".",
@@ -134,7 +135,8 @@ def command(
     from equinoise.experiments.commands import nvo
 
     with common.refusing(context, path="FILE", values="--column") as (folder, threads):
-        parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales))
+        again = {"resolve": int(resolve) if resolve.isdecimal() else resolve}
+        parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales), **again)
         with working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)
         if file.resolve().is_relative_to(out.resolve()):

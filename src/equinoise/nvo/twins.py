@@ -23,16 +23,9 @@ _SEEDS = 20  # simulated histograms whose mean KL is shown
 class Twin(Released):
     """A release of :func:`one_draw_private` or of :func:`private_histogram`, with the face of a profile.
 
-    Attributes
-    ----------
-    histogram, epsilon : Histogram, float
-        The records, and the privacy of one draw, or of the counts and whatever is drawn from them.
-    method, neighbours : str
-        "one-draw" or "histogram"; a key of ``NEIGHBOURS``.
-    pmf : float64[K]
-        Probability that a bin is released, 0 outside the bounds.
-    seed : int or None
-        Of simulated noise.
+    Epsilon is that of one draw, or of the counts and all that is drawn from them; the method "one-draw" or
+    "histogram", neighbours a key of ``NEIGHBOURS``; pmf float64[K] is 0 outside the bounds, and the seed that
+    of simulated noise.
     """
 
     histogram: Histogram

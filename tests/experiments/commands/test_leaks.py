@@ -51,7 +51,7 @@ def released(tmp_path, values, bounds, name, **asked):
     """Release values, and return what is released and what others see of it, the sample always the same."""
     file, place = tmp_path / f"{name}.csv", tmp_path / name
     file.write_text("wage\n" + "\n".join(f"{value:.2f}" for value in values) + "\n", encoding="utf-8")
-    wanted = {"epsilon": 1.0, "rows": ROWS, "search": "best-response"} | asked
+    wanted = {"epsilon": 1.0, "rows": ROWS, "search": "best-response", "resolve": 0} | asked
     parameters = Parameters(str(file), "wage", bounds=bounds, **wanted)
     made = release(*prepare(parameters), parameters)
     files = made.files()

@@ -22,7 +22,7 @@ from equinoise.report import figures
 from equinoise.report.exhibit import csv_bytes
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
-_NOT_SAID = ("path", "drop_missing", "sep", "decimal")  # of what was asked for, in the certificate
+_NOT_SAID = ("path", "resolve", "drop_missing", "sep", "decimal")  # of what was asked for, in the certificate
 _MEASURES = ("realised_epsilon", "realised_epsilon_addition", "kl", "sd_l1", "jaccard", "cosine")
 
 
@@ -45,6 +45,7 @@ class Parameters:
     search: str = "anneal"
     restarts: int = 1
     seed: int | None = None
+    resolve: int | str = 25
     drop_missing: bool = False
     sep: str = ","
     decimal: str = "."
@@ -56,6 +57,8 @@ class Parameters:
             if getattr(self, name) is not None:
                 _checks.epsilon(getattr(self, name), name, allow_infinite=False)
         _checks.choice("search", self.search, SEARCHES)
+        if self.resolve != "all":
+            _checks.integer("resolve", self.resolve, 0)
         if _checks.choice("method", self.method, ("nvo", *twins.METHODS)) != "nvo" and self.bounds is None:
             raise ValueError(f"bounds must be given for method={self.method!r}, and public")
         _checks.integer("restarts", self.restarts, 1)
@@ -131,6 +134,7 @@ class Release:
     lower_bound: float
     certificate: dict[str, Any]
     beside: list[dict[str, Any]]
+    resolved: composition.Resolved | None
     sample: Array | None
     seconds: float
 
@@ -171,16 +175,21 @@ class Release:
     def losses(self) -> list[tuple[str, float | None, float | None]]:
         """Return what a record loses at most, as what happens to it, epsilon of one row, and of all rows."""
         one, whole = self.certificate["realised_epsilon"], self.certificate["composed"]
-        return [
+        found = [
             ("removal, the worst record", float(one["removal"]), float(whole["removal"])),
             ("  half of the records", None, whole["median"]),
             ("addition of one more", float(one["addition"]), float(whole["addition"])),
         ]
+        if self.resolved is not None:
+            what = f"solved again without one of {self.resolved.records:,}"
+            found.insert(2, (what, self.resolved.epsilon, self.resolved.composed))
+        return found
 
     def document(self) -> dict[str, Any]:
         """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
         parts: Any = {"released": self.sample is not None, "table": self.rows(), "failing": self.failing()}
         parts |= {"certificate": self.certificate, "beside": self.beside}
+        parts["resolved"] = self.resolved and self.resolved._asdict()
         return common.document("nvo", self.parameters, self.seconds, seed=self.profile.seed, **parts)
 
     def files(self) -> dict[str, bytes]:
@@ -266,7 +275,12 @@ def release(
             released = twins.make(parameters.method, histogram, *asked, rows, seed)
         said = parameters.rows, parameters.seed
         facts = certificate.certificate(released, *said, total=parameters.total_epsilon)
+    resolved, number = None, None if parameters.resolve == "all" else int(parameters.resolve)
+    if number != 0 and released is profile:
+        with working("solving again without a record"):
+            again = partial(solve, epsilon=profile.game.epsilon, **how)
+            resolved = composition.resolve(profile, number, rows, solve=again)
     good = released.certified and (within or released is not profile)
     sample = released.sample(rows, seed) if good else None
     seconds = time.perf_counter() - begun
-    return Release(parameters, column, profile, others, lower_bound, facts, beside, sample, seconds)
+    return Release(parameters, column, profile, others, lower_bound, facts, beside, resolved, sample, seconds)
