@@ -33,6 +33,7 @@ def _elsewhere(monkeypatch, tmp_path):
 
 
 SMALL = ["nvo", "people.csv", "--column", "height_cm", "--bins", "41", "--resolve", "0"]
+OTHER = ["nvo", "people.csv", "--epsilon", "1", "--column"]
 GOOD = [*SMALL, "--bounds", "100", "250", "--epsilon", "1", "--out", "release"]
 
 
@@ -167,7 +168,7 @@ def test_a_constant_column_works_with_public_bounds(capsys):
     Path("same.csv").write_text("a\n" + "5\n" * 50, encoding="utf-8")
     arguments = ["nvo", "same.csv", "--column", "a", "--epsilon", "1"]
     assert main(arguments) == 2
-    assert "--column must differ where bounds are not given, got 5.0 only" in capsys.readouterr().err
+    assert "--column must differ where bounds are not given, got one value only" in capsys.readouterr().err
     assert main([*arguments, "--bounds", "0", "10"]) == 0
     assert len(read("equinoise-nvo/sample.csv")) == 51
 
@@ -312,6 +313,25 @@ def test_epsilon_is_solved_again_without_a_record(capsys):
     )
 
 
+@pytest.mark.compiled
+def test_values_outside_the_bounds_are_put_on_them_and_counted(capsys):
+    arguments = [*SMALL, "--bounds", "165", "195", "--epsilon", "1", "--search", "best-response"]
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert re.search(
+        r"--bounds must not leave a value out, got \d+ beyond 165 to 195, the first in row \d+; --clamp", err
+    )
+    assert main([*arguments, "--clamp", "--bound", "none"]) == 0
+    out = capsys.readouterr().out
+    frame = pd.read_csv("people.csv")
+    outside = int(((frame["height_cm"] < 165) | (frame["height_cm"] > 195)).sum())
+    assert f"({outside} put on the bounds)" in out
+    assert "its lower bound" in out
+    document = json.loads(Path("equinoise-nvo/private/run.json").read_text(encoding="utf-8"))
+    assert document["table"][0]["lower_bound"] is None
+    assert json.loads(Path("equinoise-nvo/certificate.json").read_text(encoding="utf-8"))["clamp"] is True
+
+
 WRONG = [
     (["nvo"], "FILE"),
     (["nvo", "people.csv"], "--column"),
@@ -322,8 +342,11 @@ WRONG = [
     ([*SMALL, "--epsilon", "inf"], "--epsilon must be finite"),
     ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
     ([*SMALL, "--total-epsilon", "0"], "--total-epsilon must be a positive number"),
-    ([*GOOD, "--column", "age"], "--column must be one of 'name', 'height_cm', 'kg', got 'age'"),
-    ([*GOOD, "--column", "name"], "--column must hold numbers, got 'p0' in row 1 of 'name'"),
+    ([*GOOD, "--column", "kg"], "--column must be given once, got 'height_cm', 'kg'"),
+    ([*GOOD, "--bound", "best"], "--bound must be one of 'none', 'fast', 'full'"),
+    ([*OTHER, "age"], "--column must be one of 'name', 'height_cm', 'kg', got 'age'"),
+    ([*OTHER, "name"], "--column must hold numbers, got text in row 1 of 'name'"),
+    ([*OTHER, "name", "--verbose"], "--column must hold numbers, got 'p0' in row 1 of 'name'"),
     ([*GOOD, "--bounds", "250", "100"], "--bounds must be a lower and a higher number"),
     ([*GOOD, "--bounds", "100", "100"], "--bounds must be"),
     ([*GOOD, "--bounds", "100", "inf"], "--bounds must be"),
@@ -369,7 +392,7 @@ BAD_FILES = [
     ("a\n1\n", "--column must be at least 2"),
     ("a\n1\n\n3\n", "--column must have no missing value"),
     ("a\n1\ninf\n", "--column must hold finite numbers, got inf in row 2"),
-    ('a\n"1,234"\n2\n', "--column must hold numbers, got '1,234' in row 1 of 'a'"),
+    ('a\n"1,234"\n2\n', "--column must hold numbers, got text in row 1 of 'a'"),
     ("a\nTrue\nFalse\n", "--column must hold numbers, got True and False"),
     ("a;b\n1,5;2\n", "--sep ';' --decimal ','"),
 ]

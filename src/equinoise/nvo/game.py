@@ -126,12 +126,6 @@ class LimitedGame(Game):
         proposal moves all, one or some of a type's records to another scale of their bin, and two in five do
         that with two types at once. Steps never leave the certified profiles, and what they pay is the
         divergence. If no uniform profile is certified, a first run lowers the excess over the limits.
-
-        Examples
-        --------
-        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> NoiseGame(histogram, epsilon=1).anneal(steps=1000).certified
-        True
         """
         return self._run("anneal", seed=seed, start=start, steps=steps, replicate=replicate)
 
@@ -159,12 +153,6 @@ class LimitedGame(Game):
         Notes
         -----
         What is found is the best of the last generation, certified only if it happens to be.
-
-        Examples
-        --------
-        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> NoiseGame(histogram, epsilon=1).genetic(generations=3).method
-        'genetic search'
         """
         sizes = {"generations": generations, "population": population, "parents": parents, "kept": kept}
         return self._run("genetic", seed=seed, mutation=mutation, **sizes)
@@ -173,11 +161,11 @@ class LimitedGame(Game):
         """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`."""
         return self._run("exhaustive")
 
-    def lower_bound(self, *, nodes: int = 32, enough: float = np.inf) -> float:
+    def lower_bound(self, *, nodes: int = 32, enough: float = np.inf, seconds: float = np.inf) -> float:
         """Return a KL that no certified profile goes below, see :func:`equinoise.nvo.bound.lower_bound`."""
         from equinoise.nvo.bound import lower_bound
 
-        return lower_bound(*self._searched, nodes=nodes, enough=enough)
+        return lower_bound(*self._searched, nodes=nodes, enough=enough, seconds=seconds)
 
 
 @dataclass(frozen=True, eq=False)

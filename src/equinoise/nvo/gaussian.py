@@ -21,14 +21,13 @@ from equinoise.nvo.profile import Profile, deltas, sticks
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search.dynamics import all_largest
 
-__all__ = ["GaussianGame", "GaussianNoise", "GaussianProfile", "deltas"]
+__all__ = ["GaussianGame", "GaussianNoise", "deltas"]
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
 _SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
 _GAIN = 1e-12  # of KL, in nats: less is rounding
 _ROUNDS = 200
 _HOT, _COLD = 0.3, 1e-5  # temperatures at which annealing starts and ends, in nats of KL
-GaussianProfile = Profile
 
 
 @dataclass(frozen=True, eq=False)

@@ -202,11 +202,6 @@ class Histogram(Binned):
         """Return midpoints of bins int64[...], 0 to K - 1, in the data's units, float64[...] or int64[...].
 
         They are rounded to integers where the values were integers.
-
-        Examples
-        --------
-        >>> Histogram.from_values([0, 10], n_bins=3).to_units([0, 1, 2])
-        array([-9,  5, 19])
         """
         chosen = _checks.array("bins", bins, np.int64, None, low=0, high=self.n_bins - 1)
         start, stop = self.range
@@ -271,7 +266,7 @@ def _first(wrong: Any) -> int:
 def _limits(given: Array) -> tuple[float, float]:
     low, high = float(given.min()), float(given.max())
     if low == high:
-        raise ValueError(f"values must differ where bounds are not given, got {low!r} only")
+        raise ValueError("values must differ where bounds are not given, got one value only")
     if not math.isfinite(high - low):
         raise ValueError(f"values must span a finite range, got {low!r} to {high!r}")
     return low, high

@@ -16,12 +16,10 @@ from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Binned, Histogram
 from equinoise.nvo.noise import LaplaceNoise, named
-from equinoise.nvo.profile import Profile
 
-__all__ = ["PairGame", "PairHistogram", "PairProfile", "ProductNoise"]
+__all__ = ["PairGame", "PairHistogram", "ProductNoise"]
 
 _LARGEST = 2**27  # masses of all occupied cells: 1 GiB
-PairProfile = Profile
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,22 +38,8 @@ class Twin(Released):
     delta: float = 0.0
     scales: tuple[float, ...] = ()
 
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.histogram.n
-
-    @property
-    def n_satisfied(self) -> int:
-        """All of them."""
-        return self.histogram.n
-
-    @property
-    def realised_epsilon(self) -> float:
-        """Epsilon, whatever the records."""
-        return self.epsilon
-
-    realised_epsilon_addition = realised_epsilon
+    n = n_satisfied = property(lambda self: self.histogram.n)
+    realised_epsilon = realised_epsilon_addition = property(lambda self: self.epsilon)  # whatever the records
 
     @cached_property
     def kl(self) -> float:
@@ -111,11 +97,9 @@ def private_histogram(
         With public bounds, and at least three bins within them: ValueError otherwise.
     epsilon : float
         Of the counts, and so of any number of rows: positive and finite.
-    neighbours : {"add-remove", "replace"}
-        What may happen to a record: it comes or goes, or it takes another value, at twice the noise.
-    seed : int or None
-        None takes the noise from OpenDP (else ImportError), which a real release needs. A seed is for
-        simulation: whoever knows it knows the counts.
+    neighbours, seed : {"add-remove", "replace"}, int or None
+        A record comes or goes, or takes another value, at twice the noise. None takes the noise from OpenDP
+        (else ImportError), which a real release needs; a seed is for simulation, and tells the counts.
 
     Notes
     -----

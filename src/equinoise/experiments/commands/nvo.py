@@ -22,16 +22,17 @@ from equinoise.report import figures
 from equinoise.report.exhibit import csv_bytes
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
-_NOT_SAID = ("path", "resolve", "drop_missing", "sep", "decimal")  # of what was asked for, in the certificate
+_SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on a bound
+_ASKED = (
+    *("epsilon", "total_epsilon", "bounds", "clamp", "rows", "bins", "scales", "method", "search"),
+    *("restarts", "seed"),
+)  # for, in what others get
 _MEASURES = ("realised_epsilon", "realised_epsilon_addition", "kl", "sd_l1", "jaccard", "cosine")
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a release depends on, checked when made; the names are those of the command's options.
-
-    A tuple of scales is in the column's units. With a seed, the sample is not private.
-    """
+    """What a release depends on, checked when made: the command's options; scales in the column's units."""
 
     path: str
     column: str
@@ -49,6 +50,10 @@ class Parameters:
     drop_missing: bool = False
     sep: str = ","
     decimal: str = "."
+    na: str | None = None
+    clamp: bool = False
+    verbose: bool = False
+    bound: str = "fast"
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.total_epsilon is None):
@@ -57,6 +62,7 @@ class Parameters:
             if getattr(self, name) is not None:
                 _checks.epsilon(getattr(self, name), name, allow_infinite=False)
         _checks.choice("search", self.search, SEARCHES)
+        _checks.choice("bound", self.bound, _SECONDS)
         if self.resolve != "all":
             _checks.integer("resolve", self.resolve, 0)
         if _checks.choice("method", self.method, ("nvo", *twins.METHODS)) != "nvo" and self.bounds is None:
@@ -69,8 +75,10 @@ class Parameters:
 
 def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
     """Read the column and bin it, so that whatever is wrong with either shows before any work."""
-    how = {name: getattr(parameters, name) for name in ("sep", "decimal", "drop_missing")}
+    how = {name: getattr(parameters, name) for name in ("sep", "decimal", "drop_missing", "na", "verbose")}
     column = read_column(parameters.path, parameters.column, **how)
+    if parameters.bounds is not None:
+        column = column.within(*parameters.bounds, clamp=parameters.clamp, verbose=parameters.verbose)
     histogram = Histogram.from_values(column.values, parameters.bins, bounds=parameters.bounds)
     epsilon = parameters.epsilon or parameters.total_epsilon or math.nan
     NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
@@ -131,7 +139,7 @@ class Release:
     column: Column
     profile: Profile
     others: dict[str, Profile]
-    lower_bound: float
+    lower_bound: float | None
     certificate: dict[str, Any]
     beside: list[dict[str, Any]]
     resolved: composition.Resolved | None
@@ -144,8 +152,9 @@ class Release:
         for name, profile in {"NVO": self.profile, **self.others}.items():
             row = {"mechanism": name, "satisfied": profile.n_satisfied, "lower_bound": None, "gap": None}
             table.append(row | {measure: getattr(profile, measure) for measure in _MEASURES})
-        gap = self.profile.kl - self.lower_bound if self.profile.certified else None
-        table[0] |= {"lower_bound": self.lower_bound, "gap": gap}
+        if self.lower_bound is not None and self.profile.certified:
+            table[0]["gap"] = self.profile.kl - self.lower_bound
+        table[0]["lower_bound"] = self.lower_bound
         return table
 
     def failing(self) -> list[dict[str, Any]]:
@@ -220,7 +229,7 @@ def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict
 
     written: Any = {"sep": sep, "decimal": parameters.decimal, "lineterminator": "\n"}
     table = pd.DataFrame({column: sample}).to_csv(index=False, **written).encode()
-    asked = {name: value for name, value in asdict(parameters).items() if name not in _NOT_SAID}
+    asked = {name: value for name, value in asdict(parameters).items() if name in _ASKED}
     said = certificate.statement(asked | {"column": column}, table, len(sample))
     places, counts = np.unique(sample, return_counts=True)
 
@@ -264,8 +273,9 @@ def release(
     else:
         budget = composition.epsilon_for_total(found, parameters.total_epsilon or math.nan, rows)
         profile, within = budget.profile, budget.composition is not None
+    seconds = _SECONDS[parameters.bound]
     with working("bounding what any profile can reach"):
-        lower_bound = profile.game.lower_bound()
+        lower_bound = profile.game.lower_bound(seconds=seconds) if seconds else None
         others = baselines(histogram, profile.game.epsilon)
     with working(f"composing {rows:,} rows"):
         beside = twins.beside(profile, rows)

@@ -275,16 +275,13 @@ def _on_grid(loss: Floats, p: Floats, step: float) -> dict[int, float]:
     return {first + int(i): float(masses[i]) for i in np.flatnonzero(masses)}
 
 
-@dataclass(frozen=True, eq=False)
-class Budget:
-    """What :func:`epsilon_for_total` found.
+class Budget(NamedTuple):
+    """The certified profile with the largest epsilon of a row that is within a total, and its composition.
 
-    `total` was asked for. The profile is the certified one with the largest epsilon of a row that is within
-    it, with its composition; where there is none, the last one tried, and None. `tried` holds each epsilon of
-    a row that was tried, whether its profile was certified, and its composed epsilon.
+    Where there is none, the last one tried, and None. `tried` holds each epsilon of a row that was tried,
+    whether its profile was certified, and its composed epsilon.
     """
 
-    total: float
     profile: Profile
     composition: Composition | None
     tried: tuple[tuple[float, bool, float], ...]
@@ -298,14 +295,6 @@ def epsilon_for_total(
     By bisection of ln(epsilon) from total/m, which always stays within the total, to the total. What counts
     is the composition of the profile that was found, so the result is within the total even where the
     composed epsilon does not grow steadily. A profile that is not certified means too small an epsilon.
-
-    Examples
-    --------
-    >>> from equinoise.nvo import Histogram, NoiseGame
-    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-    >>> found = epsilon_for_total(lambda epsilon: NoiseGame(histogram, epsilon).best_response(), 2.0, rows=4)
-    >>> found.composition.epsilon <= 2.0, 0.5 <= found.profile.game.epsilon <= 2.0
-    (True, True)
     """
     wanted = _checks.epsilon(total, "total", allow_infinite=False)
     m = _checks.integer("rows", rows, 1)
@@ -322,5 +311,5 @@ def epsilon_for_total(
             low, best = attempt, (profile, found) if profile.certified else best
         if high <= low * _CLOSE:
             kept, composed = best or (profile, None)
-            return Budget(wanted, kept, composed, tuple(tried))
+            return Budget(kept, composed, tuple(tried))
         attempt = math.sqrt(low * high)
