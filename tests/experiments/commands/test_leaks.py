@@ -192,6 +192,7 @@ def views(place, files, name, leak):
         yield seen(place, files)
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(os.name != "posix", reason="modes and links")
 def test_planted_leaks_are_found(tmp_path, files):
     place = tmp_path / "release"
