@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from equinoise.cli import main
+from equinoise.mechanisms.laplace import _measurement
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 PRIVATE = ["distribution.png", "noise.png", "run.json", "scales.csv"]
@@ -330,6 +331,13 @@ def test_values_outside_the_bounds_are_put_on_them_and_counted(capsys):
     document = json.loads(Path("equinoise-nvo/private/run.json").read_text(encoding="utf-8"))
     assert document["table"][0]["lower_bound"] is None
     assert json.loads(Path("equinoise-nvo/certificate.json").read_text(encoding="utf-8"))["clamp"] is True
+
+
+def test_a_histogram_needs_opendp_before_the_work(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    _measurement.cache_clear()
+    assert main([*GOOD, "--method", "histogram"]) == 2
+    assert 'pip install "equinoise[secure]"' in capsys.readouterr().err
 
 
 WRONG = [

@@ -112,6 +112,23 @@ def test_an_error_at_any_moment_leaves_the_old_one(tmp_path, monkeypatch, exchan
     assert names(tmp_path) == ["release"]
 
 
+def test_without_an_exchange_an_interruption_between_two_names_is_undone(tmp_path, monkeypatch):
+    folder.put(tmp_path / "release", OLD)
+    monkeypatch.setattr(folder, "_exchanged", lambda one, two: False)
+    rename = Path.rename
+
+    def interrupted(path, target):
+        rename(path, target)
+        if Path(target).name == ".release.old":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        folder.put(tmp_path / "release", NEW)
+    assert contents(tmp_path / "release") == OLD
+    assert names(tmp_path) == ["release"]
+
+
 def test_without_an_exchange_a_kill_between_two_names_is_undone(tmp_path):
     folder.put(tmp_path / "release", OLD)
     (tmp_path / "release").rename(tmp_path / ".release.old")

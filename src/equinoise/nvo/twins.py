@@ -175,14 +175,13 @@ def row_epsilon(total: float, rows: int, delta: float = DELTA) -> float:
     return low
 
 
-def beside(profile: Profile, rows: int, delta: float = DELTA) -> list[dict[str, Any]]:
-    """Return a row for NVO, and for both twins at its epsilon of a row and at its epsilon of all rows.
+def beside(profile: Profile, rows: int, total: float, delta: float = DELTA) -> list[dict[str, Any]]:
+    """Return a row for NVO, and for both twins at its epsilon of a row and at its total of all rows.
 
     ``mechanism``, ``one`` and ``all`` (epsilon of one row and of all), ``kl``, and whom it holds for. KL of a
     private histogram is the mean of simulated ones. Without public bounds, NVO alone.
     """
     histogram, one = profile.histogram, profile.game.epsilon
-    total = profile.composed(rows, delta).epsilon
     names = ("mechanism", "one", "all", "kl", "holds for")
     table = [("NVO", one, total, profile.kl, "these data")]
     for level, row, what in ((one, one, "same row"), (total, row_epsilon(total, rows, delta), "same total")):

@@ -82,6 +82,8 @@ def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
     histogram = Histogram.from_values(column.values, parameters.bins, bounds=parameters.bounds)
     epsilon = parameters.epsilon or parameters.total_epsilon or math.nan
     NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
+    if parameters.method != "nvo":  # which may lack OpenDP
+        twins.make(parameters.method, histogram, epsilon, None, 1, parameters.seed)
     return column, histogram
 
 
@@ -278,13 +280,14 @@ def release(
         lower_bound = profile.game.lower_bound(seconds=seconds) if seconds else None
         others = baselines(histogram, profile.game.epsilon)
     with working(f"composing {rows:,} rows"):
-        beside = twins.beside(profile, rows)
         released: Any = profile
         if parameters.method != "nvo":
             asked = parameters.epsilon, parameters.total_epsilon
             released = twins.make(parameters.method, histogram, *asked, rows, seed)
         said = parameters.rows, parameters.seed
         facts = certificate.certificate(released, *said, total=parameters.total_epsilon)
+        whole = facts["composed"]["epsilon"] if released is profile else profile.composed(rows).epsilon
+        beside = twins.beside(profile, rows, float(whole))
     resolved, number = None, None if parameters.resolve == "all" else int(parameters.resolve)
     if number != 0 and released is profile:
         with working("solving again without a record"):
