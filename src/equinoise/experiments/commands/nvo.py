@@ -288,12 +288,12 @@ def release(
         facts = certificate.certificate(released, *said, total=parameters.total_epsilon)
         whole = facts["composed"]["epsilon"] if released is profile else profile.composed(rows).epsilon
         beside = twins.beside(profile, rows, float(whole))
+    good = released.certified and (within or released is not profile)
     resolved, number = None, None if parameters.resolve == "all" else int(parameters.resolve)
-    if number != 0 and released is profile:
+    if number != 0 and good and released is profile:
         with working("solving again without a record"):
             again = partial(solve, epsilon=profile.game.epsilon, **how)
             resolved = composition.resolve(profile, number, rows, solve=again)
-    good = released.certified and (within or released is not profile)
     sample = released.sample(rows, seed) if good else None
     seconds = time.perf_counter() - begun
     return Release(parameters, column, profile, others, lower_bound, facts, beside, resolved, sample, seconds)
