@@ -108,11 +108,11 @@ def _columns(context: typer.Context) -> Iterable[str]:
 def command(
     context: typer.Context,
     file: Annotated[Path, argument("A CSV file with a header; - is the standard input.", "FILE")],
-    column: Annotated[list[str], option("The column that is released.", names=_columns)],
+    column: Annotated[list[str], option("The column that is released.", names=_columns, metavar="NAME")],
     epsilon: Annotated[float | None, option("Privacy of one row of the sample.")] = None,
     total_epsilon: Annotated[float | None, option("Privacy of all rows together, not of one.")] = None,
     bounds: Annotated[tuple[float, float] | None, option(_BOUNDS, metavar="LO HI")] = None,
-    rows: Annotated[int | None, option("Rows of the sample; by default FILE's number.")] = None,
+    rows: Annotated[int | None, option("Rows of the sample; by default FILE's number, then known.")] = None,
     bins: Annotated[int, option("Bins of the range.")] = 101,
     scales: Annotated[str, option(_SCALES, names=lambda _: equinoise.nvo.noise.NAMES)] = "default",
     method: Annotated[str, one_of("nvo", "histogram", "one-draw", more=", whose sample is written")] = "nvo",
