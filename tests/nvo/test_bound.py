@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from tests import naive_profiles as naive, real_columns
 
-from equinoise.nvo import bound
+from equinoise.nvo import Histogram, NoiseGame, bound
 from equinoise.nvo.bound import Multipliers, Node, dual_bound, left_sides, lower_bound, make_problem
 from equinoise.nvo.search import exhaustive
 from equinoise.nvo.search.dynamics import ratio_limits
@@ -354,3 +354,13 @@ def test_branching_lifts_the_bound_of_real_columns(column, epsilon, least):
 def test_bad_options_are_refused(options, words):
     with pytest.raises((TypeError, ValueError), match=words):
         lower_bound(np.array(naive.kernel(3, [1.0, 0.1])), [2, 1, 0], 1.0, **options)
+
+
+def test_what_there_is_when_the_time_is_over_is_a_bound():
+    histogram = Histogram.from_values(
+        [160, 168, 171, 171, 172, 172, 175, 176, 180, 201], 41, bounds=(140, 220)
+    )
+    game = NoiseGame(histogram, 1.0)
+    assert 0.0 <= game.lower_bound(seconds=0.0) <= game.lower_bound(seconds=1e-3) + 1e-12
+    assert game.lower_bound(seconds=1e-3) <= game.lower_bound() + 1e-12
+    assert game.lower_bound(seconds=600.0) == game.lower_bound()

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
+import os
+import sys
+import threading
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from equinoise.nvo import columns
@@ -59,6 +65,82 @@ def test_a_compressed_file_is_read(tmp_path):
     path = tmp_path / "people.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n3,4\n"))
     assert read_column(path, "b").values.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("ending", ["gz", "xz", "bz2", "zip", "tar"])
+@pytest.mark.parametrize("damage", ["junk", "cut", "empty"])
+def test_a_damaged_archive_is_one_clear_line(tmp_path, ending, damage):
+    path, whole = tmp_path / f"people.csv.{ending}", tmp_path / "whole"
+    frame = pd.DataFrame({"a": np.random.default_rng(1).random(50_000)})
+    frame.to_csv(
+        whole,
+        index=False,
+        compression={"method": {"gz": "gzip"}.get(ending, ending)} if damage == "cut" else None,
+    )
+    content = whole.read_bytes()
+    path.write_bytes({"junk": b"a\n1\n2\n", "cut": content[: len(content) // 2], "empty": b""}[damage])
+    with pytest.raises(
+        ValueError, match=r"^path must be a CSV file in UTF-8 with a header, got '.*'"
+    ) as raised:
+        read_column(path, "a")
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_piped_is_read(tmp_path, monkeypatch):
+    text = b"b,a\nx,1\ny,-2\n"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+    assert read_column("-", "a").values.tolist() == [1, -2]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"a;b\n1,5;2\n")))
+    with pytest.raises(ValueError, match="separated otherwise: sep=';', decimal=','"):
+        read_column("-", "a")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"")))
+    with pytest.raises(ValueError, match="got what was piped, which is empty"):
+        read_column("-", "a")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
+def test_a_fifo_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(b"a\n3\n4\n"))
+    writer.start()
+    assert read_column(tmp_path / "pipe", "a").values.tolist() == [3, 4]
+    writer.join()
+
+
+def test_what_stands_for_a_missing_value(read):
+    text = "a\n1\n-9\nnone given\n4\n"
+    assert read(text, na="none given", drop_missing=True).values.tolist() == [1, -9, 4]
+    with pytest.raises(ValueError, match="column must have no missing value, got 1 in the 3 rows"):
+        read("a\n1\n-9\n4\n", na="-9")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a\n1\nsecret\n", "column must hold numbers, got text in row 2 of 'a'$"),
+        ('a\n"1,234"\n', "got text in row 1 of 'a'; write thousands without a comma"),
+        ("171,82\n160,70\n", "column must be in the header, got 'a' and a header that looks like a record"),
+    ],
+)
+def test_no_entry_of_the_file_is_in_a_message_unless_it_is_verbose(read, text, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        read(text, verbose=False)
+    with pytest.raises((TypeError, ValueError), match=r"secret|1,234|171"):
+        read(text)
+
+
+def test_values_outside_the_bounds_are_refused_by_their_row_or_put_on_them(read):
+    column = read("a\n5\n\n17\n-3\n9\n", drop_missing=True)
+    with pytest.raises(ValueError, match=r"got 2 beyond 0 to 10, the first in row 3; clamp=True") as raised:
+        column.within(0.0, 10.0)
+    assert "17" not in str(raised.value)
+    with pytest.raises(ValueError, match="in row 3: 17; clamp=True"):
+        column.within(0.0, 10.0, verbose=True)
+    found = column.within(-0.5, 10.5, clamp=True)
+    assert (found.values.tolist(), found.values.dtype, found.clamped) == ([5, 10, 0, 9], np.int64, 2)
+    floats = read("a\n5.5\n17.0\n").within(0.0, 10.25, clamp=True)
+    assert (floats.values.tolist(), floats.clamped) == ([5.5, 10.25], 1)
+    assert column.within(-3.0, 17.0) is column
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_the_worst_of_many_types_is_found_among_all():
         loss, p = composition._losses(
             profile.game.noise.rows(np.array([k]))[0, v], profile.pmf, 60, -1, float(alone[k, v])
         )
-        each.append(composition._by_distribution(loss, p, 30, 1e-5, composition._accountant()))
+        each.append(composition._by_distribution(loss, p, 30, 1e-5, composition._accountant(30, 1e-5)))
     found = compose(profile.game.noise, profile.counts, profile.evaluation, 30)
     assert found.removal == pytest.approx(max(each), rel=1e-9)
 
@@ -163,6 +163,7 @@ def test_a_record_that_shows_nearly_for_sure_has_a_finite_epsilon():
     assert profile.realised_epsilon < found.removal <= 3 * profile.realised_epsilon * (1 + 1e-9)
 
 
+@pytest.mark.compiled
 def test_a_share_that_rounds_to_nearly_one_loses_nothing():
     rng = np.random.default_rng(0)
     above = 0

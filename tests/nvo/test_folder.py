@@ -91,24 +91,53 @@ def test_what_a_kill_left_is_removed_and_what_is_in_use_is_not(tmp_path):
 
 
 @pytest.mark.parametrize("exchange", [True, False])
-def test_an_error_at_any_moment_leaves_the_old_one(tmp_path, monkeypatch, exchange):
+def test_a_disk_that_is_full_at_any_moment_leaves_the_old_one(tmp_path, monkeypatch, exchange):
     target = tmp_path / "release"
     folder.put(target, OLD)
     if not exchange:
         monkeypatch.setattr(folder, "_exchanged", lambda one, two: False)
-    for owner, name in ((os, "fsync"), (os, "utime"), (os, "fdopen"), (Path, "mkdir")):
+    moments, done = 0, False
+    while not done:
+        left = moments
+
+        def until_full(call):
+            def wrapped(*arguments, **options):
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                return call(*arguments, **options)
+
+            return wrapped
+
         with monkeypatch.context() as patch:
-
-            def full(*_, **__):
-                raise OSError(errno.ENOSPC, "No space left on device")
-
-            patch.setattr(owner, name, full)
-            with pytest.raises(OSError, match="No space left"):
+            for owner, name in ((os, "fdopen"), (os, "fsync"), (os, "utime"), (Path, "mkdir"), (os, "chmod")):
+                patch.setattr(owner, name, until_full(getattr(owner, name)))
+            try:
                 folder.put(target, NEW)
-        assert contents(target) == OLD
+                done = True
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+        assert contents(target) == (NEW if done else OLD)
         assert names(tmp_path) == ["release"]
-    folder.put(target, NEW)
-    assert contents(target) == NEW
+        moments += not done
+    assert moments >= 25
+
+
+def test_without_an_exchange_an_interruption_between_two_names_is_undone(tmp_path, monkeypatch):
+    folder.put(tmp_path / "release", OLD)
+    monkeypatch.setattr(folder, "_exchanged", lambda one, two: False)
+    rename = Path.rename
+
+    def interrupted(path, target):
+        rename(path, target)
+        if Path(target).name == ".release.old":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        folder.put(tmp_path / "release", NEW)
+    assert contents(tmp_path / "release") == OLD
     assert names(tmp_path) == ["release"]
 
 

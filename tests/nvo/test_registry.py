@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from importlib import import_module
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -108,10 +107,3 @@ def test_a_profile_has_one_face(family):
     found = profile.certificate()
     assert found["certified"] == profile.certified and len(found["limits"]) == 4
     assert ("delta" in found["promise"]) == (family == "gaussian" and profile.certified)
-
-
-@pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
-def test_tails(share):
-    assert of(FAMILIES["laplace"].noise).tail(share) == pytest.approx(-math.log(2 - 2 * share), abs=1e-15)
-    assert of(FAMILIES["pairs"].noise).tail(share) == of(FAMILIES["laplace"].noise).tail(share)
-    assert NormalDist().cdf(of(FAMILIES["gaussian"].noise).tail(share)) == pytest.approx(share)

@@ -146,16 +146,16 @@ def test_rows_of_one_draw_add_up_and_those_of_a_histogram_do_not():
 
 def test_all_three_stand_beside_each_other():
     profile = NoiseGame(histogram_of([50, 20, 30, 1]), 1.0).best_response()
-    table = twins.beside(profile, 10)
+    total = profile.composed(10).epsilon
+    table = twins.beside(profile, 10, total)
     assert [row["mechanism"] for row in table] == [
         *("NVO", "one draw, same row", "histogram, same row", "one draw, same total", "histogram, same total")
     ]
     assert [row["one"] for row in table[:3]] == [1.0] * 3
-    total = profile.composed(10).epsilon
     assert table[0]["all"] == table[4]["all"] == total
     assert 0.95 * total <= table[3]["all"] <= total
     own = NoiseGame(Histogram.from_values([1, 2, 2, 3, 3], 21), 1.0).best_response()
-    assert [row["mechanism"] for row in twins.beside(own, 10)] == ["NVO"]
+    assert [row["mechanism"] for row in twins.beside(own, 10, 3.0)] == ["NVO"]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ def show(made: Any, names: list[str], out: Path) -> None:
     print(
         f"{made.parameters.path}, {made.column.name}: {n:,} records"
         + (f" (and {left_out:,} left out without a value)" if left_out else "")
+        + (f" ({made.column.clamped:,} put on the bounds)" if made.column.clamped else "")
         + f", bounds {bottom:g} to {top:g} ({source}), {said['bins']:,} bins from {low:g} to {high:g}, "
         f"noise scales: {len(made.profile.game.scales):,}, epsilon {made.profile.game.epsilon:.4g} per row"
     )
@@ -106,21 +107,26 @@ def _columns(context: typer.Context) -> Iterable[str]:
 
 def command(
     context: typer.Context,
-    file: Annotated[Path, argument("A CSV file with a header.", "FILE")],
-    column: Annotated[str, option("The column that is released.", names=_columns)],
+    file: Annotated[Path, argument("A CSV file with a header; - is the standard input.", "FILE")],
+    column: Annotated[list[str], option("The column that is released.", names=_columns, metavar="NAME")],
     epsilon: Annotated[float | None, option("Privacy of one row of the sample.")] = None,
     total_epsilon: Annotated[float | None, option("Privacy of all rows together, not of one.")] = None,
     bounds: Annotated[tuple[float, float] | None, option(_BOUNDS, metavar="LO HI")] = None,
-    rows: Annotated[int | None, option("Rows of the sample; by default FILE's number.")] = None,
+    rows: Annotated[int | None, option("Rows of the sample; by default FILE's number, then known.")] = None,
     bins: Annotated[int, option("Bins of the range.")] = 101,
     scales: Annotated[str, option(_SCALES, names=lambda _: equinoise.nvo.noise.NAMES)] = "default",
     method: Annotated[str, one_of("nvo", "histogram", "one-draw", more=", whose sample is written")] = "nvo",
     search: Annotated[str, one_of("anneal", "best-response", "genetic")] = "anneal",
     restarts: Annotated[int, option("Searches, of which the best is taken.")] = 1,
     seed: Annotated[int | None, option("The same rows again: such a sample is not private.")] = None,
+    resolve: Annotated[str, option("Records to solve again without, the rarest first; all, or 0.")] = "25",
     drop_missing: Annotated[bool, option("Leave out rows where it is empty.", "--drop-missing")] = False,
     sep: Annotated[str, option("The character between fields; tab for a tabulator.")] = ",",
     decimal: Annotated[str, option("The decimal mark: . or ,")] = ".",
+    na: Annotated[str | None, option("What stands for a missing value, beside NA and the like.")] = None,
+    clamp: Annotated[bool, option("Put values outside --bounds on them.", "--clamp")] = False,
+    verbose: Annotated[bool, option("Messages may show values of FILE.", "--verbose")] = False,
+    bound: Annotated[str, one_of("none", "fast", "full", more=" search for the best KL")] = "fast",
     jobs: Jobs = None,
     out: Out = Path("equinoise-nvo"),
     as_json: AsJson = False,
@@ -134,7 +140,10 @@ def command(
     from equinoise.experiments.commands import nvo
 
     with common.refusing(context, path="FILE", values="--column") as (folder, threads):
-        parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales))
+        if len(column) > 1:
+            raise ValueError(f"column must be given once, got {', '.join(map(repr, column))}")
+        again: Any = {"column": column[0], "resolve": int(resolve) if resolve.isdecimal() else resolve}
+        parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales), **again)
         with working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)
         if file.resolve().is_relative_to(out.resolve()):

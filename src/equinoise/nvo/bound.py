@@ -10,6 +10,7 @@ profiles, and a bound that holds whatever a solver's tolerance was. A node asks 
 import heapq
 import itertools
 import math
+import time
 
 import numpy as np
 
@@ -145,8 +146,8 @@ class Cuts:
     for how many programs unused, idle int64[j]. scale float64[K] are units of the mass, near its values.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, seconds: float) -> None:
+        self.problem, self.deadline = problem, time.monotonic() + seconds
         n_bins, n_scales, _ = problem.masses.shape
         mass = np.einsum("kvx,k->x", problem.masses, problem.records) / n_scales
         own, shared = problem.records, mass[problem.occupied]
@@ -163,6 +164,8 @@ class Cuts:
         for _ in range(_ROUNDS):
             replicates.tick()
             solved = self._solve(node)
+            if solved is None and self.left() == 0.0:
+                break
             if solved is None:  # and where it is proven, no profile of the node is certified
                 proof = self._solve(node, elastic=True)
                 if proof and dual_bound(self.problem, node, proof[0], objective=False) > 0.0:
@@ -181,6 +184,10 @@ class Cuts:
             if (worst <= 10.0 * _BROKEN and value - best <= close) or stalled == _STALLED:
                 break
         return Solution(best, parts, mass)
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return max(0.0, self.deadline - time.monotonic())
 
     def _add(self, node: Node, parts: Floats, mass: Floats) -> float:
         """Add tangents at a mass and the rows that fail most; return by which part the worst one fails."""
@@ -253,7 +260,8 @@ class Cuts:
         low[: node.forced.size] = (node.forced / problem.records[:, None]).ravel()
         high[: node.allowed.size] = node.allowed.ravel()
         bounds = np.column_stack([low, high])
-        found = _minimum(cost, upper, sides, self._equalities(needed, n_columns), n_bins, bounds)
+        equal = self._equalities(needed, n_columns)
+        found = _minimum(cost, upper, sides, equal, n_bins, bounds, self.left())
         if found is None:
             return None
         x, dual = found
@@ -290,7 +298,7 @@ def _sparse(entries: list[Any], n_rows: int, n_columns: int) -> Any:
 
 
 def _minimum(
-    cost: Floats, upper: Any, right: Floats, equal: Any, n_ones: int, bounds: Floats
+    cost: Floats, upper: Any, right: Floats, equal: Any, n_ones: int, bounds: Floats, seconds: float
 ) -> tuple[Floats, Floats] | None:
     """Return where a linear program has its least value, and minus the multipliers of its inequalities.
 
@@ -299,8 +307,11 @@ def _minimum(
     from scipy import optimize
 
     linprog: Any = optimize.linprog  # its types know no sparse matrices
+    how: Any = {"options": {"time_limit": seconds}} if math.isfinite(seconds) else {}
     sides = np.concatenate([np.ones(n_ones), np.zeros(equal.shape[0] - n_ones)])
-    found = linprog(cost, A_ub=upper, b_ub=right, A_eq=equal, b_eq=sides, bounds=bounds, method="highs")
+    found = linprog(
+        cost, A_ub=upper, b_ub=right, A_eq=equal, b_eq=sides, bounds=bounds, method="highs", **how
+    )
     if found.status != 0:
         return None
     return found.x, np.maximum(-found.ineqlin.marginals, 0.0)
@@ -313,12 +324,19 @@ _NOT_SATISFIED = 1e-6  # relative excess over a limit
 
 
 def lower_bound(
-    kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float, *, nodes: int = 32, enough: float = math.inf
+    kernel: ArrayLike,
+    bin_counts: ArrayLike,
+    epsilon: float,
+    *,
+    nodes: int = 32,
+    enough: float = math.inf,
+    seconds: float = math.inf,
 ) -> float:
     """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
 
     Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in branch and
-    bound, each a tenth of a second for a hundred bins; it stops where the bound, in nats, reaches `enough`.
+    bound, each a tenth of a second for a hundred bins; it stops where the bound, in nats, reaches `enough`,
+    and soon after so many seconds, with what it has.
 
     The relaxation lets a bin of few records mix what they cannot mix: a scale too small to be allowed and
     another one, of which the average is allowed. Where that happens, the program is solved twice more:
@@ -334,11 +352,11 @@ def lower_bound(
     problem = make_problem(masses, counts, low, high)
     shape = problem.masses.shape[:2]
     root = Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_))
-    cuts, order = Cuts(problem), itertools.count()
+    cuts, order = Cuts(problem, seconds), itertools.count()
     solution = cuts.relax(root, _FIRST_GAP)
     leaves = [(solution.bound, next(order), root, solution)]
     solved = 1
-    while leaves[0][0] < enough and solved + 1 < nodes:
+    while leaves[0][0] < enough and solved + 1 < nodes and cuts.left() > 0.0:
         bound, _, node, solution = leaves[0]
         branch = _branch(problem, node, solution)
         if branch is None:

@@ -1,10 +1,13 @@
 """One column of a CSV file as numbers, or a refusal that says where it is none and what would help."""
 
 import contextlib
+import io
+import math
 import os
 import re
+import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,8 @@ from equinoise._typing import Any, Array, Flags, Ints, Iterator
 
 _CHUNK = 2**16  # rows that are parsed at a time: of the other columns nothing is kept
 _NAMED = 10  # columns that an error lists
+_PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz")
+_NUMBER = re.compile(r"[-+.,\d]+")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
@@ -24,7 +29,7 @@ class Column:
 
     Its name is as in the header. The values, finite, are int64[n] or uint64[n] where every entry was written
     as an integer, else float64[n]. row_of int64[n] says in which row of the file each is, counted from 1
-    below the header; n_rows counts them all, and `sep` is the character between fields.
+    below the header; n_rows counts them all. `sep` is between fields; `clamped` values were put on bounds.
     """
 
     name: str
@@ -32,6 +37,22 @@ class Column:
     row_of: Ints
     n_rows: int
     sep: str
+    clamped: int = 0
+
+    def within(self, low: float, high: float, *, clamp: bool = False, verbose: bool = False) -> "Column":
+        """Return the column with values outside the bounds put on them, or refuse these by their rows."""
+        slack = 1e-15 * (high - low)
+        below, above = self.values < low - slack, self.values > high + slack
+        where = np.flatnonzero(below | above)
+        if not (low < high and len(where)):
+            return self
+        if not clamp:
+            found = f"{len(where):,} beyond {low:g} to {high:g}, the first in row {self.row_of[where[0]]:,}"
+            found += f": {self.values[where[0]]}" * verbose + "; clamp=True puts them on the bounds"
+            raise ValueError(f"bounds must not leave a value out, got {found}")
+        values, whole = self.values.copy(), self.values.dtype.kind in "iu"
+        values[below], values[above] = math.ceil(low) if whole else low, math.floor(high) if whole else high
+        return replace(self, values=values, clamped=len(where))
 
 
 def read_column(
@@ -41,11 +62,14 @@ def read_column(
     sep: str = ",",
     decimal: str = ".",
     drop_missing: bool = False,
+    na: str | None = None,
+    verbose: bool = True,
 ) -> Column:
     """Read one column of a CSV file in UTF-8 with a header, in which 2020 is what is called "2020".
 
-    `sep` is the character between fields, or "tab", and `decimal` "." or ",". A row in which the column is
-    empty or says NA, NaN or the like is refused, or left out by `drop_missing`.
+    The path may be "-", the standard input, or a pipe. `sep` is the character between fields, or "tab", and
+    `decimal` "." or ",". A row in which the column is empty or says NA, NaN or the like, or `na`, is refused,
+    or left out by `drop_missing`. No message has an entry of the file in it unless it is verbose.
 
     Examples
     --------
@@ -60,8 +84,9 @@ def read_column(
     mark = _separator(sep, decimal)
     drop = _checks.flag("drop_missing", drop_missing)
     names = _header(file, mark)
-    at = _place(file, names, column, mark)
-    numbers, missing = _numbers(file, names, at, mark, decimal)
+    at = _place(file, names, column, mark, verbose)
+    options: dict[str, Any] = {"decimal": decimal, "na_values": [] if na is None else [na]}
+    numbers, missing = _numbers(file, names, at, mark, options, verbose)
     if missing.all():
         raise ValueError(f"column must hold numbers, got none in {names[at]!r}")
     if missing.any() and not drop:
@@ -71,14 +96,21 @@ def read_column(
     return Column(names[at], numbers, np.flatnonzero(~missing) + 1, missing.size, mark)
 
 
-def _existing(path: str | os.PathLike[str]) -> Path:
+def _existing(path: str | os.PathLike[str]) -> Path | bytes:
+    """Return a file's path, or what a pipe or the standard input holds: it can be read once only."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the path of a CSV file, got {_checks.shown(path)}")
     file = Path(path)
-    if not file.is_file():
+    if file.is_dir() or (str(file) != "-" and not file.exists()):
         found = "a folder" if file.is_dir() else "none there"
         raise FileNotFoundError(f"path must be an existing CSV file, got {str(file)!r}: {found}")
-    return file
+    if str(file) == "-":
+        return sys.stdin.buffer.read()
+    return file if file.is_file() else file.read_bytes()
+
+
+def _anew(file: Path | bytes) -> Any:
+    return io.BytesIO(file) if isinstance(file, bytes) else file
 
 
 def _separator(sep: object, decimal: object) -> str:
@@ -92,21 +124,22 @@ def _separator(sep: object, decimal: object) -> str:
     return mark
 
 
-def _header(file: Path, mark: str) -> list[str]:
+def _header(file: Path | bytes, mark: str) -> list[str]:
     import pandas as pd
 
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
     with _explained(file, mark):
-        frame = pd.read_csv(file, sep=mark, encoding="utf-8-sig", header=None, nrows=1, **options)
+        frame = pd.read_csv(_anew(file), sep=mark, encoding="utf-8-sig", header=None, nrows=1, **options)
     return [str(name) for name in frame.iloc[0]]
 
 
 @contextlib.contextmanager
-def _explained(file: Path, mark: str) -> Iterator[None]:
+def _explained(file: Path | bytes, mark: str) -> Iterator[None]:
     """Turn what pandas says about a file that is no table into one line about `path`."""
     from pandas.errors import EmptyDataError, ParserError, ParserWarning
 
-    wanted = f"path must be a CSV file in UTF-8 with a header, got {str(file)!r}"
+    name = "what was piped" if isinstance(file, bytes) else repr(str(file))
+    wanted = f"path must be a CSV file in UTF-8 with a header, got {name}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
@@ -117,6 +150,11 @@ def _explained(file: Path, mark: str) -> Iterator[None]:
         raise ValueError(f"{wanted}, which is in another encoding: save it as UTF-8") from None
     except (ParserError, ParserWarning) as error:
         raise ValueError(f"{wanted}, {_uneven(str(error), mark)}") from None
+    except Exception as error:  # archives fail in many ways, of zip, of zlib, of lzma
+        known = str(error).startswith("column must") or (isinstance(error, OSError) and error.errno)
+        if known or isinstance(file, bytes) or file.suffix.lower() not in _PACKED:
+            raise
+        raise ValueError(f"{wanted}, which is damaged or not one {file.suffix} file") from None
 
 
 def _uneven(words: str, mark: str) -> str:
@@ -132,7 +170,7 @@ def _uneven(words: str, mark: str) -> str:
     return text
 
 
-def _place(file: Path, names: list[str], column: object, mark: str) -> int:
+def _place(file: Path | bytes, names: list[str], column: object, mark: str, verbose: bool) -> int:
     """Return where the column is in the header, or refuse its name."""
     if isinstance(column, bool) or not isinstance(column, str | int):
         raise TypeError(f"column must be a name in the header, got {_checks.shown(column)}")
@@ -141,36 +179,42 @@ def _place(file: Path, names: list[str], column: object, mark: str) -> int:
         return places[0]
     if places:
         raise ValueError(f"column must be named once in the header, got {column!r} {len(places)} times")
+    if not verbose and any(map(_NUMBER.fullmatch, names)):
+        raise ValueError(
+            f"column must be in the header, got {column!r} and a header that looks like a record"
+        )
     listed = ", ".join(repr(name) for name in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
     raise ValueError(f"column must be one of {listed}, got {column!r}{_other_separator(file, names, mark)}")
 
 
-def _other_separator(file: Path, names: list[str], mark: str) -> str:
+def _other_separator(file: Path | bytes, names: list[str], mark: str) -> str:
     """Return advice for a header that holds another separator, such as "name;height"."""
     other = next((sign for sign in ";\t,|" if sign != mark and len(names) == 1 and sign in names[0]), None)
     if other is None:
         return ""
-    with file.open(encoding="utf-8-sig", errors="replace") as lines:
+    with io.BytesIO(file) if isinstance(file, bytes) else file.open("rb") as lines:
         lines.readline()
-        row = lines.readline(10_000)
+        row = lines.readline(10_000).decode("utf-8", "replace")
     advice = f"; fields seem to be separated otherwise: sep={'tab' if other == chr(9) else other!r}"
     return advice + (", decimal=','" if other != "," and re.search(r"\d,\d", row) else "")
 
 
-def _numbers(file: Path, names: list[str], at: int, mark: str, decimal: str) -> tuple[Array, Flags]:
+def _numbers(
+    file: Path | bytes, names: list[str], at: int, mark: str, options: dict[str, Any], verbose: bool
+) -> tuple[Array, Flags]:
     """Return the numbers that are there, and which rows have none, bool[rows]."""
     import pandas as pd
 
     others = {i: str for i in range(len(names)) if i != at}
-    options: dict[str, Any] = {"decimal": decimal, "skiprows": 1, "names": range(len(names))}
+    options |= {"skiprows": 1, "names": range(len(names))}
     options |= {"dtype": others, "dtype_backend": "numpy_nullable", "index_col": False, "low_memory": False}
     options |= {"sep": mark, "encoding": "utf-8-sig", "header": None, "chunksize": _CHUNK}
     options["skip_blank_lines"] = len(names) > 1  # in a single column an empty line is a missing value
     parts, gaps = [], [np.empty(0, dtype=np.bool_)]
     nothing_below = contextlib.suppress(pd.errors.EmptyDataError)
-    with _explained(file, mark), nothing_below, pd.read_csv(file, **options) as chunks:
+    with _explained(file, mark), nothing_below, pd.read_csv(_anew(file), **options) as chunks:
         for chunk in chunks:
-            numbers, missing = _chunk(chunk[at], names[at])
+            numbers, missing = _chunk(chunk[at], names[at], verbose)
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
     gap = np.concatenate(gaps)
@@ -179,7 +223,7 @@ def _numbers(file: Path, names: list[str], at: int, mark: str, decimal: str) -> 
     return (np.concatenate(parts) if parts else np.empty(0)), gap
 
 
-def _chunk(column: Any, name: str) -> tuple[Array, Flags]:
+def _chunk(column: Any, name: str, verbose: bool) -> tuple[Array, Flags]:
     """Return the numbers of some rows, and which of these have none; the index counts rows from 0."""
     import pandas as pd
 
@@ -194,7 +238,8 @@ def _chunk(column: Any, name: str) -> tuple[Array, Flags]:
         wrong = there[read.isna()]
         if len(wrong):
             text, where = str(wrong.iloc[0]), f"row {wrong.index[0] + 1} of {name!r}"
-            raise TypeError(f"column must hold numbers, got {_checks.shown(text)} in {where}{_advice(text)}")
+            said = _checks.shown(text) if verbose else "text"
+            raise TypeError(f"column must hold numbers, got {said} in {where}{_advice(text)}")
         there = read.astype("float64")
     numbers = there.to_numpy(dtype={"i": np.int64, "u": np.uint64}.get(there.dtype.kind, np.float64))
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():

@@ -8,12 +8,18 @@ from functools import cached_property
 import numpy as np
 
 from equinoise import _checks
+from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, Floats, Ints
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, sufficient_scale, uniform_scale
 from equinoise.nvo.profile import Evaluation, Profile, evaluate
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search import dynamics
+
+
+def known(seed: int | None) -> int:
+    """Return a seed, one of the operating system's for None: who has it can search again."""
+    return int(stream_key(None)[0]) if seed is None else _checks.integer("seed", seed, 0)
 
 
 class Game(ABC):
@@ -89,8 +95,10 @@ class LimitedGame(Game):
         """Return the profile that a search of :mod:`equinoise.nvo.search` ends with."""
         from equinoise.nvo.search import arrays
 
+        options |= {"seed": known(options["seed"])} if "seed" in options else {}
         found = getattr(arrays, search)(*self._searched, **options)
-        return self.profile(found.counts, SEARCHES[search].label, seed=options.get("seed"))
+        by = (SEARCHES[search].method, options)
+        return self.profile(found.counts, SEARCHES[search].label, seed=options.get("seed"), found_by=by)
 
     def anneal(
         self,
@@ -100,7 +108,7 @@ class LimitedGame(Game):
         steps: int = 200_000,
         replicate: int = 0,
     ) -> Profile:
-        """Search by simulated annealing among certified profiles, then polish.
+        """Search by simulated annealing (Kirkpatrick et al., 1983) among certified profiles, then polish.
 
         Parameters
         ----------
@@ -118,16 +126,6 @@ class LimitedGame(Game):
         proposal moves all, one or some of a type's records to another scale of their bin, and two in five do
         that with two types at once. Steps never leave the certified profiles, and what they pay is the
         divergence. If no uniform profile is certified, a first run lowers the excess over the limits.
-
-        References
-        ----------
-        .. [1] Kirkpatrick, Gelatt, Vecchi (1983), *Optimization by Simulated Annealing*, Science 220.
-
-        Examples
-        --------
-        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> NoiseGame(histogram, epsilon=1).anneal(steps=1000).certified
-        True
         """
         return self._run("anneal", seed=seed, start=start, steps=steps, replicate=replicate)
 
@@ -141,7 +139,7 @@ class LimitedGame(Game):
         mutation: float = 0.05,
         kept: int = 5,
     ) -> Profile:
-        """Search by a genetic algorithm over the records' options, the paper's approximate enumeration.
+        """Search by a genetic algorithm over the records' options, the paper's appendix B.
 
         Parameters
         ----------
@@ -155,46 +153,19 @@ class LimitedGame(Game):
         Notes
         -----
         What is found is the best of the last generation, certified only if it happens to be.
-
-        References
-        ----------
-        .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-           (anonymous, under review), appendix B, approximate enumeration.
-
-        Examples
-        --------
-        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> NoiseGame(histogram, epsilon=1).genetic(generations=3).method
-        'genetic search'
         """
         sizes = {"generations": generations, "population": population, "parents": parents, "kept": kept}
         return self._run("genetic", seed=seed, mutation=mutation, **sizes)
 
     def exhaustive(self) -> Profile:
-        """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`.
-
-        Examples
-        --------
-        >>> histogram = Histogram.from_values([0, 1, 1, 2], n_bins=5, bounds=(0, 2))
-        >>> game = NoiseGame(histogram, 1.0, scales=[0.5, 0.1])
-        >>> game.lower_bound() <= game.exhaustive().kl
-        True
-        """
+        """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`."""
         return self._run("exhaustive")
 
-    def lower_bound(self, *, nodes: int = 32, enough: float = np.inf) -> float:
-        """Return a KL that no certified profile goes below, see :func:`equinoise.nvo.bound.lower_bound`.
-
-        Examples
-        --------
-        >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> game = NoiseGame(histogram, epsilon=1)
-        >>> 0.0 <= game.lower_bound(nodes=1) <= game.best_response().kl
-        True
-        """
+    def lower_bound(self, *, nodes: int = 32, enough: float = np.inf, seconds: float = np.inf) -> float:
+        """Return a KL that no certified profile goes below, see :func:`equinoise.nvo.bound.lower_bound`."""
         from equinoise.nvo.bound import lower_bound
 
-        return lower_bound(*self._searched, nodes=nodes, enough=enough)
+        return lower_bound(*self._searched, nodes=nodes, enough=enough, seconds=seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +195,8 @@ class NoiseGame(LimitedGame):
     References
     ----------
     .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-       (anonymous, under review), section 4, equations 7 and 8.
+       (anonymous, under review), section 4, equations 7 and 8; definition 3.2 and theorem 4.1 for
+       :meth:`laplace`.
 
     Examples
     --------
@@ -267,7 +239,7 @@ class NoiseGame(LimitedGame):
         executor: Executor | None = None,
         progress: bool = False,
     ) -> Profile:
-        """Let the records in turn take a best option until none wants another.
+        """Let the records in turn take a best option until none wants another, the paper's Algorithm 1.
 
         Parameters
         ----------
@@ -290,11 +262,6 @@ class NoiseGame(LimitedGame):
         and scale take turns in groups, whose order is drawn for every round, and so many move together that
         the first and the last would choose the same.
 
-        References
-        ----------
-        .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-           (anonymous, under review), Algorithm 1.
-
         Examples
         --------
         >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
@@ -302,7 +269,8 @@ class NoiseGame(LimitedGame):
         >>> profile.certified, profile.converged
         (True, True)
         """
-        bin_counts = self.histogram.counts
+        bin_counts, seed = self.histogram.counts, known(seed)
+        by = ("best_response", {"seed": seed, "start": start, "restarts": restarts, "max_rounds": max_rounds})
         found = dynamics.run(
             self.noise.decay,
             self.noise.total,
@@ -316,7 +284,8 @@ class NoiseGame(LimitedGame):
             progress=progress,
         )
         label = SEARCHES["best-response"].label
-        profiles = (self.profile(c, label, seed=seed, rounds=r, converged=ended) for c, r, ended in found)
+        how: dict[str, Any] = {"seed": seed, "found_by": by}
+        profiles = (self.profile(c, label, rounds=r, converged=ended, **how) for c, r, ended in found)
         return max(profiles, key=lambda profile: profile.payoff)
 
     def laplace(self, rule: str = "paper") -> Profile:
@@ -328,11 +297,6 @@ class NoiseGame(LimitedGame):
             "paper" is sensitivity/epsilon, which takes no account of that one of n records is drawn;
             "amplified" (1 - 1/K)/ln(1 + n (e^epsilon - 1)), the smallest that is private for any n values in
             K bins; "smallest" the smallest that is private for these data, found by bisection.
-
-        References
-        ----------
-        .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-           (anonymous, under review), definition 3.2 ("paper") and theorem 4.1 ("amplified").
 
         Examples
         --------

@@ -8,28 +8,26 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._random import stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Iterator
-from equinoise.nvo.game import Game
+from equinoise.nvo.game import Game, known
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import named
 from equinoise.nvo.profile import Profile, deltas, sticks
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search.dynamics import all_largest
 
-__all__ = ["GaussianGame", "GaussianNoise", "GaussianProfile", "deltas"]
+__all__ = ["GaussianGame", "GaussianNoise", "deltas"]
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
 _SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
 _GAIN = 1e-12  # of KL, in nats: less is rounding
 _ROUNDS = 200
 _HOT, _COLD = 0.3, 1e-5  # temperatures at which annealing starts and ends, in nats of KL
-GaussianProfile = Profile
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +61,6 @@ class GaussianNoise:
     def column(self, x: int) -> Floats:
         """Return M[:, :, x], float64[K, V]."""
         return np.concatenate([self.rows(np.array([k]))[:, :, x] for k in range(self.n_bins)])
-
-    @staticmethod
-    def tail(share: float) -> float:
-        """Return below how many scales the noise stays, on one side, with a probability of share >= 1/2."""
-        return NormalDist().inv_cdf(share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +113,7 @@ class GaussianGame(Game):
 
     def solve(self, seed: int | None = 0) -> Profile:
         """Search by annealing from everybody at the largest scale, and never leave what satisfies all."""
-        bins = np.flatnonzero(self.histogram.counts)
+        bins, seed = np.flatnonzero(self.histogram.counts), known(seed)
         masses = self.noise.rows(bins)
         start = all_largest(self.histogram.counts[bins], self.scales)
 
@@ -130,7 +123,8 @@ class GaussianGame(Game):
         found, rounds = anneal(masses, start, self.histogram.pmf, satisfied, seed=seed)
         counts = np.zeros((self.histogram.n_bins, len(self.scales)), dtype=np.int64)
         counts[bins] = found
-        return self.profile(counts, SEARCHES["anneal"].label, seed=seed, rounds=rounds)
+        by = ("solve", {"seed": seed})
+        return self.profile(counts, SEARCHES["anneal"].label, seed=seed, rounds=rounds, found_by=by)
 
 
 # Search by whole groups under any promise: from a profile that keeps it, never leaving it. Here a record is
@@ -183,11 +177,10 @@ def anneal(
 ) -> tuple[Ints, int]:
     """Move random groups, at first also where KL grows, and descend from the best profile on the way.
 
-    Of so many steps each tries a move. In a round of the descent every bin's records are offered every other
-    scale: all of those with one scale, half of them, a quarter, down to one; it ends with a round without a
-    move. Noise float64[B, V, X] of the B bins that have records, the profile int64[B, V] to start from, the
-    histogram float64[X], and a function from counts and what they release to whether all are satisfied.
-    Return the profile (the start where that does not satisfy everybody) and the rounds.
+    In a round of the descent every bin's records are offered every other scale: all of those with one scale,
+    half of them, a quarter, down to one; it ends with a round without a move. Noise float64[B, V, X] of the B
+    bins with records, the profile int64[B, V] to start from, the histogram float64[X]. Return the profile
+    (the start where that does not satisfy everybody) and the rounds.
     """
     walk = _Walk(masses, start, target, satisfied)
     random = np.random.Generator(np.random.Philox(key=stream_key(seed)))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
-from equinoise.nvo.noise import LaplaceNoise
 
 MAX_BINS = 10**6
 _CHUNK = 2**18  # values converted at a time: what is in the cache costs no memory
@@ -39,6 +38,13 @@ class Binned:
     def pmf(self) -> Floats:
         """Share of the records in each bin, float64[K]."""
         return _sealed(self.counts / self.n)
+
+    def without(self, k: int) -> Any:
+        """Return the same bins less a record of bin k, the first of them."""
+        counts, whole = self.counts.copy(), self  # a frozen dataclass, whichever
+        counts[k] -= 1
+        bin_of = np.delete(self.bin_of, int(np.flatnonzero(self.bin_of == k)[0]))
+        return replace(whole, counts=_sealed(counts), bin_of=_sealed(bin_of))  # type: ignore[type-var]
 
 
 class Released:
@@ -96,11 +102,9 @@ class Histogram(Binned):
         Values in each bin, n in all, and the bin of each value, in the order they were given.
     midpoints, sensitivity : float64[K], float
         Normalised; how far apart two values can be, (high - low) over the length of the range, too.
-    range, bounds : (float, float)
-        Where bin 0 starts and bin K - 1 stops, and the smallest and largest value that could occur, (low,
-        high), in the data's units.
-    bounds_given : bool
-        Whether the bounds came from the user; the data's own tell something about two records.
+    range, bounds, bounds_given : (float, float), (float, float), bool
+        Where bin 0 starts and bin K - 1 stops, and the smallest and largest value that could occur, in the
+        data's units; whether these came from the user: the data's own tell something about two records.
     integers : bool
         Whether the values were integers; then :meth:`to_units` gives integers.
 
@@ -174,7 +178,7 @@ class Histogram(Binned):
         k = _checks.integer("n_bins", n_bins, 2, MAX_BINS)
         p = _checks.number("percentile", percentile, 0.5, 1.0, open_low=True, open_high=True)
         reference = _checks.number("range_epsilon", range_epsilon, 0.0, open_low=True)
-        margin = LaplaceNoise.tail(p) / reference  # in units of high - low
+        margin = abs(math.log(2.0 - 2.0 * p)) / reference  # in units of high - low
         low, high = _limits(given) if bounds is None else _bounds(bounds, given)
         span = high - low
         length = span * (1.0 + 2.0 * margin)
@@ -198,11 +202,6 @@ class Histogram(Binned):
         """Return midpoints of bins int64[...], 0 to K - 1, in the data's units, float64[...] or int64[...].
 
         They are rounded to integers where the values were integers.
-
-        Examples
-        --------
-        >>> Histogram.from_values([0, 10], n_bins=3).to_units([0, 1, 2])
-        array([-9,  5, 19])
         """
         chosen = _checks.array("bins", bins, np.int64, None, low=0, high=self.n_bins - 1)
         start, stop = self.range
@@ -267,7 +266,7 @@ def _first(wrong: Any) -> int:
 def _limits(given: Array) -> tuple[float, float]:
     low, high = float(given.min()), float(given.max())
     if low == high:
-        raise ValueError(f"values must differ where bounds are not given, got {low!r} only")
+        raise ValueError("values must differ where bounds are not given, got one value only")
     if not math.isfinite(high - low):
         raise ValueError(f"values must span a finite range, got {low!r} to {high!r}")
     return low, high

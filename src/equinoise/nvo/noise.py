@@ -40,10 +40,6 @@ class Noise(Protocol):
     def column(self, x: int) -> Floats:
         """Return M[:, :, x], float64[K, V]."""
 
-    @staticmethod
-    def tail(share: float) -> float:
-        """Return below how many scales the noise stays, on one side, with a probability of share >= 1/2."""
-
 
 def masses(noise: Noise, bins: Ints) -> Floats:
     """Return the rows M of the given bins int64[B], float64[B, V, K], sealed; refused above 2 GiB."""
@@ -61,13 +57,9 @@ def masses(noise: Noise, bins: Ints) -> Floats:
 class LaplaceNoise:
     """Laplace noise on equal bins; noise that would leave the range is not added.
 
-    The mass M[k, v, x] is proportional to exp(-|x_k - x|/b_v) and adds up to one over x. It is
-    decay[v, |k - x|]/total[k, v], from decay float64[V, K] by distance in bins, and total float64[K, V].
-
-    References
-    ----------
-    .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-       (anonymous, under review), definition 3.2 and section 4.2.1.
+    The mass M[k, v, x] is proportional to exp(-|x_k - x|/b_v) and adds up to one over x (the paper's section
+    4.2.1). It is decay[v, |k - x|]/total[k, v], from decay float64[V, K] by distance in bins, and total
+    float64[K, V].
 
     Examples
     --------
@@ -106,11 +98,6 @@ class LaplaceNoise:
     def column(self, x: int) -> Floats:
         """Return M[:, :, x], float64[K, V]."""
         return self.decay[:, np.abs(np.arange(self.n_bins) - x)].T / self.total
-
-    @staticmethod
-    def tail(share: float) -> float:
-        """Return below how many scales the noise stays, on one side, with a probability of share >= 1/2."""
-        return abs(math.log(2.0 - 2.0 * share))
 
 
 PAPER = (3.0, 2.0, 1.0, 0.33, 0.2)  # sets of scales to choose from, normalised

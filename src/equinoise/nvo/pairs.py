@@ -16,12 +16,10 @@ from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Binned, Histogram
 from equinoise.nvo.noise import LaplaceNoise, named
-from equinoise.nvo.profile import Profile
 
-__all__ = ["PairGame", "PairHistogram", "PairProfile", "ProductNoise"]
+__all__ = ["PairGame", "PairHistogram", "ProductNoise"]
 
 _LARGEST = 2**27  # masses of all occupied cells: 1 GiB
-PairProfile = Profile
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,23 +63,14 @@ class ProductNoise:
         a, b = self.first[:, :, x // len(self.second)], self.second[:, :, x % len(self.second)]
         return np.asarray((a[:, None] * b).reshape(-1, self.n_scales))
 
-    @staticmethod
-    def tail(share: float) -> float:
-        """Return below how many scales the noise stays on one side of an axis, see :class:`LaplaceNoise`."""
-        return LaplaceNoise.tail(share)
-
 
 @dataclass(frozen=True, eq=False)
 class PairHistogram(Binned):
     """Counts of n records over the cells of a grid; made by :meth:`from_values`.
 
-    Attributes
-    ----------
-    first, second : Histogram
-        Of each column, with K1 and K2 bins.
-    counts, bin_of : int64[K1 K2], int64[n]
-        Records in each cell, and the cell of each record, in the order they were given. Cell k1 K2 + k2 is
-        bin k1 of the first column and k2 of the second.
+    `first` and `second` are the histograms of each column, with K1 and K2 bins; counts int64[K1 K2] the
+    records in each cell, bin_of int64[n] the cell of each record, in the order they were given. Cell
+    k1 K2 + k2 is bin k1 of the first column and k2 of the second.
 
     Examples
     --------
@@ -106,16 +95,9 @@ class PairHistogram(Binned):
         percentile: float = 0.9,
         range_epsilon: float = 1.0,
     ) -> PairHistogram:
-        """Count pairs of values over cells, a record the values at one index.
+        """Count pairs of values over cells, a record the values at one index; for each column as in one.
 
-        Parameters
-        ----------
-        first, second : array_like, shape (n,)
-            The two columns, of one length, else ValueError is raised.
-        n_bins, bounds : int or (int, int), pair of (float, float) or None
-            Bins and bounds of each column.
-        percentile, range_epsilon
-            As all others for :meth:`Histogram.from_values`.
+        Columns of different lengths raise ValueError. `n_bins` may be two numbers, `bounds` a pair for each.
         """
         bins = n_bins if isinstance(n_bins, tuple) else (n_bins, n_bins)
         how: dict[str, Any] = {"percentile": percentile, "range_epsilon": range_epsilon}

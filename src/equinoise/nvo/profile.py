@@ -33,20 +33,11 @@ _ROUNDING = 1e-12  # of epsilon + 1/n: nearer to the limit than what rounds can 
 class Evaluation:
     """A profile's privacy and utility.
 
-    Attributes
-    ----------
-    n_satisfied : int
-        Records that have what the game asks for: their own epsilon is at most the game's, or their delta.
-    realised_epsilon, realised_epsilon_addition : float
-        The largest epsilon of any record, for its removal and for the addition of one more like it.
-    payoff, kl : float
-        n_satisfied + 1 - kl/ln K; the divergence of what is released from the histogram, in nats.
-    pmf : float64[K]
-        Probability that a bin is released.
-    epsilon, epsilon_addition : float64[K, V]
-        Epsilon of a record of type (k, v) for its removal, and of one more; 0 where there is none.
-    satisfied : bool[K, V]
-        Types that are there and have what the game asks for.
+    Satisfied are records that have what the game asks for: their own epsilon is at most the game's, or their
+    delta. Epsilons are for the removal of a record and for the addition of one more like it: the largest of
+    any, and of every type (k, v), float64[K, V], 0 where there is none; satisfied bool[K, V] says which types
+    are. The payoff is n_satisfied + 1 - kl/ln K, kl the divergence of what is released from the histogram, in
+    nats, and pmf float64[K] the probability that a bin is released.
 
     Examples
     --------
@@ -222,6 +213,8 @@ class Profile(Released):
         How it was found.
     converged, rounds : bool, int
         Whether the method ended by its own rule and not by a limit on its rounds; and these.
+    found_by : (str, dict) or None
+        The game's method, with its options, that finds the profile again.
 
     References
     ----------
@@ -243,6 +236,7 @@ class Profile(Released):
     seed: int | None = None
     converged: bool = True
     rounds: int = 0
+    found_by: tuple[str, dict[str, Any]] | None = None
 
     def __repr__(self) -> str:
         found = f"{self.n_satisfied} of {self.game.n} satisfied"
@@ -308,6 +302,15 @@ class Profile(Released):
         from equinoise.nvo.release.composition import compose
 
         return compose(self.game.noise, self.counts, self.evaluation, rows, delta)
+
+    def resolved_epsilon(self, records: int | None = 25) -> float:
+        """Return the worst loss of one row where the game is solved again without one of some records.
+
+        They are the rarest, or all with None; see :func:`equinoise.nvo.release.resolve`.
+        """
+        from equinoise.nvo.release.composition import resolve
+
+        return resolve(self, records, 1).epsilon
 
     @cached_property
     def scale_of(self) -> Floats:

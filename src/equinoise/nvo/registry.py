@@ -79,6 +79,7 @@ SEARCHES: dict[str, Search] = {
         options={
             "nodes": Option("integer", 32, "convex programs to solve at most", low=1),
             "enough": Option("number", float("inf"), "a bound to stop at", low=0.0),
+            "seconds": Option("number", float("inf"), "time after which to stop", low=0.0),
         },
         profile=False,
     ),

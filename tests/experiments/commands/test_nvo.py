@@ -31,7 +31,15 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(path):
     parameters = Parameters(
-        path, "weight", epsilon=1.0, bounds=(0.0, 120.0), bins=31, rows=40, seed=2, search="best-response"
+        path,
+        "weight",
+        epsilon=1.0,
+        bounds=(0.0, 120.0),
+        bins=31,
+        rows=40,
+        seed=2,
+        search="best-response",
+        resolve=0,
     )
     return release(*prepare(parameters), parameters)
 
@@ -141,7 +149,14 @@ def test_searches_run_in_other_processes(made):
 
 def test_a_total_is_kept(path):
     parameters = Parameters(
-        path, "weight", total_epsilon=0.8, bounds=(0.0, 120.0), bins=31, rows=20, search="best-response"
+        path,
+        "weight",
+        total_epsilon=0.8,
+        bounds=(0.0, 120.0),
+        bins=31,
+        rows=20,
+        search="best-response",
+        resolve=0,
     )
     made = release(*prepare(parameters), parameters)
     assert made.sample is not None
@@ -158,7 +173,14 @@ def test_two_columns_with_one_seed_do_not_go_together(tmp_path):
     drawn = []
     for name in "ab":
         parameters = Parameters(
-            str(file), name, epsilon=1.0, bounds=(0.0, 100.0), rows=2000, seed=1, search="best-response"
+            str(file),
+            name,
+            epsilon=1.0,
+            bounds=(0.0, 100.0),
+            rows=2000,
+            seed=1,
+            search="best-response",
+            resolve=0,
         )
         drawn.append(release(*prepare(parameters), parameters).sample)
     # beyond 4.5 standard errors, 1/sqrt(2000) each, once in 100,000
@@ -166,14 +188,16 @@ def test_two_columns_with_one_seed_do_not_go_together(tmp_path):
 
 
 def test_without_a_seed_nobody_can_search_again(path):
-    parameters = Parameters(path, "weight", epsilon=1.0, bounds=(0.0, 120.0), rows=3, search="best-response")
+    parameters = Parameters(
+        path, "weight", epsilon=1.0, bounds=(0.0, 120.0), rows=3, search="best-response", resolve=0
+    )
     seeds = {release(*prepare(parameters), parameters).profile.seed for _ in range(3)}
     assert len(seeds) == 3
 
 
 def test_there_is_no_sample_where_somebody_is_not_satisfied(path):
     parameters = Parameters(
-        path, "weight", epsilon=0.5, bounds=(0.0, 120.0), scales=(0.01,), search="best-response"
+        path, "weight", epsilon=0.5, bounds=(0.0, 120.0), scales=(0.01,), search="best-response", resolve=0
     )
     made = release(*prepare(parameters), parameters)
     assert made.sample is None

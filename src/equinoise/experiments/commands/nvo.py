@@ -22,16 +22,17 @@ from equinoise.report import figures
 from equinoise.report.exhibit import csv_bytes
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
-_NOT_SAID = ("path", "drop_missing", "sep", "decimal")  # of what was asked for, in the certificate
+_SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on a bound
+_ASKED = (
+    *("epsilon", "total_epsilon", "bounds", "clamp", "rows", "bins", "scales", "method", "search"),
+    *("restarts", "seed"),
+)  # for, in what others get
 _MEASURES = ("realised_epsilon", "realised_epsilon_addition", "kl", "sd_l1", "jaccard", "cosine")
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a release depends on, checked when made; the names are those of the command's options.
-
-    A tuple of scales is in the column's units. With a seed, the sample is not private.
-    """
+    """What a release depends on, checked when made: the command's options; scales in the column's units."""
 
     path: str
     column: str
@@ -45,9 +46,14 @@ class Parameters:
     search: str = "anneal"
     restarts: int = 1
     seed: int | None = None
+    resolve: int | str = 25
     drop_missing: bool = False
     sep: str = ","
     decimal: str = "."
+    na: str | None = None
+    clamp: bool = False
+    verbose: bool = False
+    bound: str = "fast"
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.total_epsilon is None):
@@ -56,6 +62,9 @@ class Parameters:
             if getattr(self, name) is not None:
                 _checks.epsilon(getattr(self, name), name, allow_infinite=False)
         _checks.choice("search", self.search, SEARCHES)
+        _checks.choice("bound", self.bound, _SECONDS)
+        if self.resolve != "all":
+            _checks.integer("resolve", self.resolve, 0)
         if _checks.choice("method", self.method, ("nvo", *twins.METHODS)) != "nvo" and self.bounds is None:
             raise ValueError(f"bounds must be given for method={self.method!r}, and public")
         _checks.integer("restarts", self.restarts, 1)
@@ -66,11 +75,15 @@ class Parameters:
 
 def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
     """Read the column and bin it, so that whatever is wrong with either shows before any work."""
-    how = {name: getattr(parameters, name) for name in ("sep", "decimal", "drop_missing")}
+    how = {name: getattr(parameters, name) for name in ("sep", "decimal", "drop_missing", "na", "verbose")}
     column = read_column(parameters.path, parameters.column, **how)
+    if parameters.bounds is not None:
+        column = column.within(*parameters.bounds, clamp=parameters.clamp, verbose=parameters.verbose)
     histogram = Histogram.from_values(column.values, parameters.bins, bounds=parameters.bounds)
     epsilon = parameters.epsilon or parameters.total_epsilon or math.nan
     NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
+    if parameters.method != "nvo":  # which may lack OpenDP
+        twins.make(parameters.method, histogram, epsilon, None, 1, parameters.seed)
     return column, histogram
 
 
@@ -128,9 +141,10 @@ class Release:
     column: Column
     profile: Profile
     others: dict[str, Profile]
-    lower_bound: float
+    lower_bound: float | None
     certificate: dict[str, Any]
     beside: list[dict[str, Any]]
+    resolved: composition.Resolved | None
     sample: Array | None
     seconds: float
 
@@ -140,8 +154,9 @@ class Release:
         for name, profile in {"NVO": self.profile, **self.others}.items():
             row = {"mechanism": name, "satisfied": profile.n_satisfied, "lower_bound": None, "gap": None}
             table.append(row | {measure: getattr(profile, measure) for measure in _MEASURES})
-        gap = self.profile.kl - self.lower_bound if self.profile.certified else None
-        table[0] |= {"lower_bound": self.lower_bound, "gap": gap}
+        if self.lower_bound is not None and self.profile.certified:
+            table[0]["gap"] = self.profile.kl - self.lower_bound
+        table[0]["lower_bound"] = self.lower_bound
         return table
 
     def failing(self) -> list[dict[str, Any]]:
@@ -171,16 +186,21 @@ class Release:
     def losses(self) -> list[tuple[str, float | None, float | None]]:
         """Return what a record loses at most, as what happens to it, epsilon of one row, and of all rows."""
         one, whole = self.certificate["realised_epsilon"], self.certificate["composed"]
-        return [
+        found = [
             ("removal, the worst record", float(one["removal"]), float(whole["removal"])),
             ("  half of the records", None, whole["median"]),
             ("addition of one more", float(one["addition"]), float(whole["addition"])),
         ]
+        if self.resolved is not None:
+            what = f"solved again without one of {self.resolved.records:,}"
+            found.insert(2, (what, self.resolved.epsilon, self.resolved.composed))
+        return found
 
     def document(self) -> dict[str, Any]:
         """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
         parts: Any = {"released": self.sample is not None, "table": self.rows(), "failing": self.failing()}
         parts |= {"certificate": self.certificate, "beside": self.beside}
+        parts["resolved"] = self.resolved and self.resolved._asdict()
         return common.document("nvo", self.parameters, self.seconds, seed=self.profile.seed, **parts)
 
     def files(self) -> dict[str, bytes]:
@@ -211,7 +231,7 @@ def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict
 
     written: Any = {"sep": sep, "decimal": parameters.decimal, "lineterminator": "\n"}
     table = pd.DataFrame({column: sample}).to_csv(index=False, **written).encode()
-    asked = {name: value for name, value in asdict(parameters).items() if name not in _NOT_SAID}
+    asked = {name: value for name, value in asdict(parameters).items() if name in _ASKED}
     said = certificate.statement(asked | {"column": column}, table, len(sample))
     places, counts = np.unique(sample, return_counts=True)
 
@@ -255,18 +275,25 @@ def release(
     else:
         budget = composition.epsilon_for_total(found, parameters.total_epsilon or math.nan, rows)
         profile, within = budget.profile, budget.composition is not None
+    seconds = _SECONDS[parameters.bound]
     with working("bounding what any profile can reach"):
-        lower_bound = profile.game.lower_bound()
+        lower_bound = profile.game.lower_bound(seconds=seconds) if seconds else None
         others = baselines(histogram, profile.game.epsilon)
     with working(f"composing {rows:,} rows"):
-        beside = twins.beside(profile, rows)
         released: Any = profile
         if parameters.method != "nvo":
             asked = parameters.epsilon, parameters.total_epsilon
             released = twins.make(parameters.method, histogram, *asked, rows, seed)
         said = parameters.rows, parameters.seed
         facts = certificate.certificate(released, *said, total=parameters.total_epsilon)
+        whole = facts["composed"]["epsilon"] if released is profile else profile.composed(rows).epsilon
+        beside = twins.beside(profile, rows, float(whole))
     good = released.certified and (within or released is not profile)
+    resolved, number = None, None if parameters.resolve == "all" else int(parameters.resolve)
+    if number != 0 and good and released is profile:
+        with working("solving again without a record"):
+            again = partial(solve, epsilon=profile.game.epsilon, **how)
+            resolved = composition.resolve(profile, number, rows, solve=again)
     sample = released.sample(rows, seed) if good else None
     seconds = time.perf_counter() - begun
-    return Release(parameters, column, profile, others, lower_bound, facts, beside, sample, seconds)
+    return Release(parameters, column, profile, others, lower_bound, facts, beside, resolved, sample, seconds)

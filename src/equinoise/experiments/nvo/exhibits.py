@@ -14,15 +14,7 @@ def _column(name: str, title: str, given: source.Source, quick: tuple[float, ...
 
 
 def steps(settings: Settings) -> list[Step]:
-    """Return the experiments of this pillar at the settings' scale.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        When the CSV file or a column of it cannot be used.
-    ImportError
-        When there is no CSV file and the package with the built-in columns is not installed.
-    """
+    """Return the experiments of this pillar at the settings' scale; refuse a file or column of no use."""
     if settings.csv is None:
         source.require_data()
         pairs: Pair | None = SCORES

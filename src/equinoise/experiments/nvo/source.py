@@ -102,10 +102,7 @@ def start(
 ) -> Exhibit:
     """Run best response from three kinds of starts, and count those that end with every record satisfied.
 
-    References
-    ----------
-    .. [1] Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach (anonymous,
-       under review), Theorem 4.1 and Algorithm 1.
+    After the paper's Theorem 4.1 and Algorithm 1.
     """
     import pandas as pd
 

@@ -107,13 +107,6 @@ def statement(asked: Mapping[str, Any], sample: bytes, rows: int) -> dict[str, A
 
     Asked for are ``epsilon`` or ``total_epsilon``, ``bounds`` (a pair or None), ``rows`` and ``seed``, which
     may be None, the ``method``, and whatever else. Of the file of the sample it has SHA-256 and rows.
-
-    Examples
-    --------
-    >>> asked = {"epsilon": 1.0, "total_epsilon": None, "bounds": (0, 9), "rows": 2, "seed": None}
-    >>> found = statement(asked | {"method": "nvo"}, b"a 3 4", 2)
-    >>> found["sample"]["rows"], found["sampling"], len(found["limits"])
-    (2, 'operating system', 4)
     """
     bounds, seed = asked["bounds"], asked["seed"]
     promise, limits = words(asked, [bounds], method=asked["method"])

@@ -7,12 +7,12 @@ privacy losses add up. Here their sum is bounded for the worst record, by the di
 
 import heapq
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any, Callable, Floats, Ints
+from equinoise._typing import Any, Callable, Floats, Ints, NamedTuple, Sequence
 from equinoise.nvo.noise import Noise
 from equinoise.nvo.profile import Evaluation, Profile, released
 
@@ -77,7 +77,6 @@ def compose(
     """
     m = _checks.integer("draws", draws, 1)
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    accountant = _accountant() if share >= _SMALLEST_DELTA and m <= _MOST_DRAWS else None
     epsilons = {-1: evaluation.epsilon, 1: evaluation.epsilon_addition}
     n = int(counts.sum())
 
@@ -89,17 +88,20 @@ def compose(
             others = released(noise, rest)
         return _losses(mass, evaluation.pmf, n, sign, float(epsilons[sign][k, v]), others)
 
-    steps: list[Callable[..., float]] = [
-        lambda k, v, sign: _by_largest(float(epsilons[sign][k, v]), m, share),
-        lambda *kind: _by_renyi(*losses(*kind), m, share),
-        lambda *kind: _by_distribution(*losses(*kind), m, share, accountant),
-    ][: 2 if accountant is None else 3]
+    def largest(k: int, v: int, sign: int) -> float:
+        return float(epsilons[sign][k, v])
+
     kinds = [(int(k), int(v)) for k, v in np.argwhere(counts)]
-    removal, addition = (_worst([(k, v, sign) for k, v in kinds], steps) for sign in epsilons)
-    exact = accountant is not None and max(removal, addition) <= _FUTILE
+    removal, addition = (
+        _least([(k, v, sign) for k, v in kinds], largest, losses, m, share) for sign in epsilons
+    )
+    exact = _accountant(m, share) is not None and max(removal, addition) <= _FUTILE
     median = None
     if len(kinds) * len(evaluation.pmf) <= _MOST_MASSES:
-        bounds = np.array([min(step(k, v, -1) for step in steps[:2]) for k, v in kinds])
+        by_renyi = (_by_renyi(*losses(k, v, -1), m, share) for k, v in kinds)
+        bounds = np.array(
+            list(map(min, by_renyi, (_by_largest(largest(*kind, -1), m, share) for kind in kinds)))
+        )
         order = np.argsort(bounds)
         so_far = np.cumsum(counts[counts > 0][order])
         median = float(bounds[order[int(np.searchsorted(2 * so_far, n))]])
@@ -117,15 +119,59 @@ def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
         return _by_largest(epsilon, draws, delta)
     p = 1.0 / (1.0 + math.exp(-epsilon))
     pair = np.array([epsilon, -epsilon]), np.array([p, 1.0 - p])
-    found = min(_by_largest(epsilon, draws, delta), _by_renyi(*pair, draws, delta))
-    accountant = _accountant() if delta >= _SMALLEST_DELTA and draws <= _MOST_DRAWS else None
-    if accountant is None or found > _FUTILE:
-        return found
-    return min(found, _by_distribution(*pair, draws, delta, accountant))
+    return _least([()], lambda: epsilon, lambda: pair, draws, delta)
 
 
-def _accountant() -> Any:
-    """Return dp-accounting's class of privacy loss distributions, or None where it is not installed."""
+class Resolved(NamedTuple):
+    """Epsilon of one row and of all rows, and without how many records the game was solved again."""
+
+    epsilon: float
+    composed: float
+    records: int
+
+
+def resolve(
+    profile: Profile,
+    records: int | None = 25,
+    rows: int | None = None,
+    *,
+    delta: float = DELTA,
+    solve: Callable[[Any], Profile] | None = None,
+) -> Resolved:
+    """Return the largest loss where the game is solved again without a record: its scales are then others.
+
+    Records of the bins with the fewest come first; with None all are tried. Bins, options and the seed stay
+    as they are, or `solve` makes a profile of a histogram. The loss is ln(P/Q), P what is released and Q
+    what would be; infinite where only one of them knows an outcome.
+    """
+    histogram, m = profile.histogram, _checks.integer("rows", rows or profile.game.n, 1)
+    tried = histogram.n if records is None else min(_checks.integer("records", records, 1), histogram.n)
+    if solve is None and profile.found_by is None:
+        raise ValueError(f"profile must be a search's, to be solved again, got {profile.method!r}")
+    name, options = profile.found_by or ("", {})
+
+    def again(less: Any) -> Profile:
+        return getattr(replace(profile.game, histogram=less), name)(**options)  # type: ignore[no-any-return]
+
+    order = np.argsort(histogram.counts[histogram.bin_of], kind="stable")[:tried]
+    pairs = []
+    for k in np.unique(histogram.bin_of[order]) if histogram.n > 2 else ():  # records of one bin are alike
+        p, q = profile.pmf, (solve or again)(histogram.without(int(k))).pmf
+        there = p > 0.0
+        if (there != (q > 0.0)).any():
+            return Resolved(math.inf, math.inf, tried)
+        pairs.append((np.log(p[there]) - np.log(q[there]), p[there]))
+    if not pairs:
+        return Resolved(math.inf, math.inf, tried)
+    one = [float(np.abs(loss).max()) for loss, _ in pairs]
+    composed = _least([(i,) for i in range(len(pairs))], one.__getitem__, pairs.__getitem__, m, delta)
+    return Resolved(max(one), composed, tried)
+
+
+def _accountant(draws: int, delta: float) -> Any:
+    """Return dp-accounting's class of privacy loss distributions, or None where it is no help or missing."""
+    if delta < _SMALLEST_DELTA or draws > _MOST_DRAWS:
+        return None
     try:
         from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
     except ImportError:
@@ -133,8 +179,20 @@ def _accountant() -> Any:
     return PrivacyLossDistribution
 
 
-def _worst(kinds: list[tuple[int, int, int]], steps: list[Callable[..., float]]) -> float:
-    """Return the largest bound over types (k, v, sign) that are there, from ever better bounds."""
+def _least(
+    kinds: Sequence[tuple[int, ...]],
+    largest: Callable[..., float],
+    losses: Callable[..., tuple[Floats, Floats]],
+    draws: int,
+    delta: float,
+) -> float:
+    """Return the largest bound over kinds of records, from ever better bounds of their losses."""
+    accountant = _accountant(draws, delta)
+    steps: list[Callable[..., float]] = [
+        lambda *kind: _by_largest(largest(*kind), draws, delta),
+        lambda *kind: _by_renyi(*losses(*kind), draws, delta),
+        lambda *kind: _by_distribution(*losses(*kind), draws, delta, accountant),
+    ][: 2 if accountant is None else 3]
     queue = [(-steps[0](*kind), 1, kind) for kind in kinds]
     heapq.heapify(queue)
     left = _MOST_EXACT
@@ -217,16 +275,13 @@ def _on_grid(loss: Floats, p: Floats, step: float) -> dict[int, float]:
     return {first + int(i): float(masses[i]) for i in np.flatnonzero(masses)}
 
 
-@dataclass(frozen=True, eq=False)
-class Budget:
-    """What :func:`epsilon_for_total` found.
+class Budget(NamedTuple):
+    """The certified profile with the largest epsilon of a row that is within a total, and its composition.
 
-    `total` was asked for. The profile is the certified one with the largest epsilon of a row that is within
-    it, with its composition; where there is none, the last one tried, and None. `tried` holds each epsilon of
-    a row that was tried, whether its profile was certified, and its composed epsilon.
+    Where there is none, the last one tried, and None. `tried` holds each epsilon of a row that was tried,
+    whether its profile was certified, and its composed epsilon.
     """
 
-    total: float
     profile: Profile
     composition: Composition | None
     tried: tuple[tuple[float, bool, float], ...]
@@ -240,14 +295,6 @@ def epsilon_for_total(
     By bisection of ln(epsilon) from total/m, which always stays within the total, to the total. What counts
     is the composition of the profile that was found, so the result is within the total even where the
     composed epsilon does not grow steadily. A profile that is not certified means too small an epsilon.
-
-    Examples
-    --------
-    >>> from equinoise.nvo import Histogram, NoiseGame
-    >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-    >>> found = epsilon_for_total(lambda epsilon: NoiseGame(histogram, epsilon).best_response(), 2.0, rows=4)
-    >>> found.composition.epsilon <= 2.0, 0.5 <= found.profile.game.epsilon <= 2.0
-    (True, True)
     """
     wanted = _checks.epsilon(total, "total", allow_infinite=False)
     m = _checks.integer("rows", rows, 1)
@@ -264,5 +311,5 @@ def epsilon_for_total(
             low, best = attempt, (profile, found) if profile.certified else best
         if high <= low * _CLOSE:
             kept, composed = best or (profile, None)
-            return Budget(wanted, kept, composed, tuple(tried))
+            return Budget(kept, composed, tuple(tried))
         attempt = math.sqrt(low * high)

@@ -95,11 +95,12 @@ def _swap(made: Path, target: Path, aside: Path) -> None:
     if not target.exists():
         made.rename(target)
     elif not _exchanged(made, target):
-        target.rename(aside)
         try:
+            target.rename(aside)
             made.rename(target)
         except BaseException:
-            aside.rename(target)
+            if aside.exists() and not target.exists():
+                aside.rename(target)
             raise
         aside.rename(made)
 

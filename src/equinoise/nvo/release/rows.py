@@ -50,11 +50,6 @@ def draw_bins(pmf: Floats, size: int, seed: int | None = None) -> Ints:
     A uniform float64 knows nothing below 2^-53, where the noise of a record far away may lie, and would make
     outcomes impossible that two records should share. Here a row is a binary fraction of as many random bits
     as are needed to tell on which side of the boundaries it falls: the first 64 nearly always do.
-
-    Examples
-    --------
-    >>> draw_bins(np.array([0.5, 0.0, 0.5]), 6, seed=1)
-    array([...])
     """
     words = _system_words if seed is None else _seeded_words(seed)
     shares = [Fraction(float(p)) for p in pmf]
