@@ -319,3 +319,30 @@ def test_one_replicate_has_no_interval_that_holds_zero(capsys, tmp_path):
     assert "0 of 2" not in capsys.readouterr().out
     document = json.loads((tmp_path / "run.json").read_text())
     assert "arms_at_zero" in json.dumps(document) and '"arms_at_zero": 0' not in json.dumps(document)
+
+
+def test_a_plan_shows_power_beside_regret(capsys):
+    plan = ["bandit", "--plan", "--means", "0.2,0.8", "--horizon", "200", "--replicates", "20", "--jobs", "1"]
+    assert main([*plan, "--policy", "dp-klucb", "--epsilon", "2", "--null", "0.2"]) == 0
+    said = capsys.readouterr().out
+    assert "power" in said and "max information" in said and "Wrote" in said
+    assert names("equinoise-bandit") == ["power.csv", "power.png", "run.json"]
+    rows = read("equinoise-bandit/power.csv")
+    assert {row["policy"] for row in rows} == {"uniform", "dp-klucb", "thompson", "ucb"}
+    assert main([*plan, "--json", "--option", "floor=0.3", "--policy", "thompson"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["parameters"]["options"] == {"floor": 0.3} and document["experiment"] == "plan"
+    assert {row["test"] for row in document["rows"]} == {"plain", "split", "e-values", "aipw", "batched-ols"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--means", "0.5,0.4"], "--means must be of two arms or more, one of them best and not arm 0"),
+        (["--null", "2"], "--null must be a number in [0, 1], got 2.0"),
+        (["--means", "0.1,0.5", "--reward", "gaussian"], "--reward must be 'bernoulli' for a plan"),
+    ],
+)
+def test_a_plan_refuses_in_one_line(capsys, arguments, said):
+    assert main(["bandit", "--plan", "--means", "0.1,0.2", *arguments]) == 2
+    assert said in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """``equinoise bandit``: the bias of what a bandit gathers, and its regret, with the controls."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,8 @@ _MOST_ARMS = 25  # rows of the table of arms
 _MEANS = option("True means of the arms, separated by commas.", metavar="M,M,...")
 _POLICY = "What chooses the arms ({policies})."
 _OPTION = "Another option of the policy; may be repeated.{others}"
+_PLAN = "Plan a test: the power of ways to find the best arm, and their regret."
+_NULL = "What a plan compares means with; by default that of the first arm."
 _TIES = " arm among equals; by default as the policy has it"
 
 
@@ -59,6 +62,8 @@ def command(
     option: Annotated[list[str] | None, option(_OPTION, names=_settings, metavar="NAME=VALUE")] = None,
     reward: Annotated[str, one_of("bernoulli", "gaussian")] = "bernoulli",
     ties: Annotated[str | None, one_of("first", "random", more=_TIES)] = None,
+    plan: Annotated[bool, option(_PLAN, "--plan")] = False,
+    null: Annotated[float | None, option(_NULL)] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     checkpoints: Checkpoints = 50,
@@ -69,7 +74,7 @@ def command(
 
     The policy faces the same random draws as plain UCB and uniform play and, with an epsilon, as private UCB
     without its noise (width-only) and without its width (noise-only). Writes bias.csv, regret.csv, three
-    figures and run.json into --out.
+    figures and run.json into --out; with --plan power.csv, power.png and run.json.
     """
     from equinoise import _files
     from equinoise.experiments.commands import bandit, common as shared
@@ -81,9 +86,15 @@ def command(
             raise ValueError(f"means must be numbers separated by commas, got {means!r}") from None
         options = bandit.parsed(policy, option or ())
         parameters = common.taken(context, bandit.Parameters, means=numbers, options=options)
+        if plan:  # what is wrong with it shows before any work
+            bandit.planned(dataclasses.replace(parameters, replicates=2), null)
     with threads as pool:
-        made = bandit.compare(parameters, executor=pool, progress=True)
-    if not as_json:
+        how: dict[str, Any] = {"executor": pool, "progress": True}
+        made: Any = bandit.planned(parameters, null, **how) if plan else bandit.compare(parameters, **how)
+    if plan and not as_json:
+        forms = ("", "g", "", ".3f", ".3f", ".3f", ",.1f", ".2f", ",.0f")
+        common.print_table(made.plan.frame.to_numpy().tolist(), list(made.plan.frame), forms)
+    elif not as_json:
         _show(made)  # before the figures, which take longer than a small comparison
     document = made.document()
     with common.working("drawing"):

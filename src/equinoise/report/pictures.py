@@ -11,15 +11,16 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 # Where a label may stand around its point: directions, the preferred ones first, and distances in points.
 _DIRECTIONS = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], np.float64)
 _DISTANCES = (5.0, 8.0, 12.0, 16.0, 24.0, 32.0)
+_BIAS = "pseudo-regret at the horizon", "mean absolute bias of the arms' means", "consistent with zero bias"
 
 
-def frontier(ax: Axes | None, points: Mapping[tuple[str, float | None], Any]) -> Axes:
+def frontier(ax: Axes | None, points: Mapping[Any, Any], words: Sequence[str] = _BIAS) -> Axes:
     """Draw what a smaller bias costs: mean absolute bias against regret, by policy and epsilon.
 
-    A point is a summary of a run, with `mean_absolute_bias`, `stderr`, `clear`, `regret`, `regret_stderr`.
-    Points of a policy share a colour, a marker and a line, and are labelled with their epsilon; None stands
-    for none, and the label is the policy. An axis is logarithmic where its values are positive and differ by
-    a factor of three or more. Bars are 95% intervals; points whose bias is not clear are hollow.
+    A point has `mean_absolute_bias` (or what else `words` say), `stderr`, `clear`, `regret`, `regret_stderr`.
+    Points of a policy share a colour, a marker and a line, and are labelled with their epsilon, or else with
+    the policy. An axis is logarithmic where its values are positive and differ by a factor of three or more.
+    Bars are 95% intervals; points that are not clear are hollow.
     """
     ax = new_axes(ax)
     groups: dict[str, dict[str, Any]] = {}
@@ -43,13 +44,13 @@ def frontier(ax: Axes | None, points: Mapping[tuple[str, float | None], Any]) ->
             if any(kept):
                 ax.plot(x[kept], y[kept], markerfacecolor=face, **marks)
     hollow: dict[str, Any] = {"color": "0.4", "markersize": 5.5, "markerfacecolor": "white"}
-    ax.plot([], [], "o", label="hollow: consistent with zero bias", **hollow)
+    ax.plot([], [], "o", label=f"hollow: {words[2]}", **hollow)
     ax.margins(0.12, 0.08)
     low, high = ax.get_xlim()
     if ax.get_xscale() == "log" and high < 20.0 * low:  # else too few ticks are labelled
         ax.xaxis.set_minor_formatter("{x:g}")
         ax.xaxis.set_major_formatter("{x:g}")
-    finish(ax, "pseudo-regret at the horizon", "mean absolute bias of the arms' means", "0.88")
+    finish(ax, words[0], words[1], "0.88")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **LEGEND)
     if shown:
         _place_labels(ax, [label for group in groups.values() for label in group], shown)

@@ -14,10 +14,10 @@ import pytest
 
 from equinoise import bandits, inference
 from equinoise.bandits import linear
-from equinoise.experiments.bias import arms, common as summary, exhibits, pvalues
+from equinoise.experiments.bias import arms, common as summary, exhibits, power, pvalues
 from equinoise.experiments.bias.arms import experiment_1, experiment_2, frontier
 from equinoise.experiments.bias.common import scaled
-from equinoise.experiments.bias.pvalues import CASES, correction, experiment_3, least_pulled, selection
+from equinoise.experiments.bias.pvalues import CASES, experiment_3, least_pulled, selection
 from equinoise.experiments.steps import SECTIONS
 
 UCB, PRIVATE = "ucb", "private-ucb, published width, ε = 0.05"
@@ -97,7 +97,7 @@ EXPERIMENTS = {
     "bias-2": lambda **more: experiment_2(0.004, horizon=300, **more),
     "bias-3": lambda **more: experiment_3(0.02, horizon=60, **more),
     "bias-selection": lambda **more: selection(0.005, horizon=60, **more),
-    "bias-correction": lambda **more: correction(0.01, horizon=60, epsilons=(0.05, 1.0), **more),
+    "bias-power": lambda **more: power.plan(0.005, horizon=100, epsilons=(0.5, 1.0), **more),
     "bias-frontier": lambda **more: frontier(0.02, horizon=60, epsilons=(0.1, 1.0), **more),
 }
 SHOWN = {
@@ -105,7 +105,7 @@ SHOWN = {
     "bias-2": arms.show,
     "bias-3": pvalues.show_regression,
     "bias-selection": pvalues.show_selection,
-    "bias-correction": pvalues.show_correction,
+    "bias-power": power.show,
     "bias-frontier": arms.show_frontier,
 }
 
@@ -139,7 +139,7 @@ def test_the_same_seed_gives_the_same_figures_on_any_executor(name):
     assert not one.to_frame().equals(EXPERIMENTS[name](seed=1).to_frame())
 
 
-@pytest.mark.parametrize("run", [experiment_1, experiment_2, experiment_3, selection, correction, frontier])
+@pytest.mark.parametrize("run", [experiment_1, experiment_2, experiment_3, selection, power.plan, frontier])
 def test_experiments_refuse_before_any_work(run):
     with pytest.raises(ValueError, match="scale must"):
         run(0.0)
@@ -152,8 +152,6 @@ def test_experiments_refuse_before_any_work(run):
 
 
 def test_experiments_name_wrong_policies():
-    with pytest.raises(ValueError, match="policies must be private ones, got 'ucb'"):
-        correction(0.01, policies=("ucb",))
     with pytest.raises(ValueError, match="policies must be one of 'oful'"):
         experiment_3(0.01, policies=("private-oful",))
     with pytest.raises(ValueError, match="policy must be one of"):
@@ -289,26 +287,6 @@ def test_selecting_the_least_pulled_arm_breaks_a_right_test():
     assert share["ucb1, 2 arms, fixed arm, lower tail"] == pytest.approx(0.10, abs=0.025)
     assert share["uniform, 20 arms, least pulled arm"] == pytest.approx(0.05, abs=0.01)
     assert share["uniform, 2 arms, fixed arm, lower tail"] == pytest.approx(0.05, abs=0.01)
-
-
-@pytest.mark.compiled
-def test_corrected_p_values_hold_and_cost_power():
-    """2,000 replicates: a true null at 5% is rejected in more than 6.5% in 1 of 1,000 seeds for each of eight
-    cases; corrected ones are far below. Power is 4 sigma or more from the bounds."""
-    result = correction(means=(0.5, 0.7))
-    frame = result.to_frame().set_index(["policy", "epsilon", "mean", "method"])["rejected"].sort_index()
-    for policy in ("private-ucb", "dp-klucb"):
-        for epsilon in (0.01, 0.03, 0.1, 1.0):
-            for method in ("tight", "dwork"):
-                assert frame[policy, epsilon, 0.5, method] <= 0.065
-            # the tighter bound rejects whatever the published one does, and more
-            assert frame[policy, epsilon, 0.7, "tight"] >= frame[policy, epsilon, 0.7, "dwork"]
-            assert frame[policy, epsilon, 0.7, "plain"] >= frame[policy, epsilon, 0.7, "tight"]
-        assert frame[policy, 1.0, 0.7, "tight"] == 0.0
-    assert frame["private-ucb", 0.01, 0.7, "tight"] > 0.85
-    assert frame["private-ucb", 0.1, 0.7, "tight"] > 1.3 * frame["private-ucb", 0.1, 0.7, "dwork"] > 0.1
-    assert [case[3] for case in result.p_values if case[:3] == ("ucb", None, 0.5)] == ["plain"]
-    assert np.mean(result.p_values["ucb", None, 0.5, "plain"] <= 0.05) > 0.1
 
 
 def test_the_frontier_has_every_policy_at_every_epsilon():

@@ -13,7 +13,7 @@ from equinoise import inference
 from equinoise.experiments.bias import arms, exhibits, pvalues
 from equinoise.experiments.bias.arms import experiment_1, experiment_2, frontier
 from equinoise.experiments.bias.common import shown
-from equinoise.experiments.bias.pvalues import correction, experiment_3, selection
+from equinoise.experiments.bias.pvalues import experiment_3, selection
 from equinoise.experiments.steps import Settings
 
 
@@ -80,12 +80,6 @@ def test_exhibits_of_tests_say_the_shares_that_were_found():
     made = pvalues.show_selection(row("bias-selection"), chosen)
     worst = max(np.mean(values <= 0.05) for values in chosen.p_values.values())
     assert f"up to {worst:.0%}" in made.headline
-
-    corrected = correction(0.02, epsilons=(0.01, 1.0), policies=("private-ucb",), seed=1)
-    made = pvalues.show_correction(row("bias-correction"), corrected)
-    frame = corrected.to_frame()
-    tight = frame[(frame["method"] == "tight") & (frame["mean"] == 0.7)]["rejected"].tolist()
-    assert f"{tight[0]:.0%} at epsilon 0.01 and {tight[-1]:.0%} at 1" in made.headline
 
 
 def test_the_quick_scale_lowers_replicates_and_the_full_one_does_not():

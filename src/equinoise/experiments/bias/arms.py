@@ -117,11 +117,7 @@ class BiasExperiment(Result):
 
     def to_frame(self) -> DataFrame:
         """Return one row per run and arm: run, arm, mean, bias, stderr, ci_low, ci_high."""
-        import pandas as pd
-
-        parts = [run.bias().assign(run=label) for label, run in self.runs.items()]
-        frame = pd.concat(parts, ignore_index=True)
-        return frame[["run", *frame.columns.drop("run")]]
+        return common.bias_frame(self.runs)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the bias of every arm with 95% intervals, published policies and controls; return the Axes."""

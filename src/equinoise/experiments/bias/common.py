@@ -8,7 +8,7 @@ from typing import TypedDict, TypeVar
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise._typing import Any, Callable, Floats, Mapping, NamedTuple
+from equinoise._typing import Any, Callable, DataFrame, Floats, Mapping, NamedTuple
 from equinoise.bandits import BanditRun
 from equinoise.experiments.steps import Experiment, Progress, Settings
 from equinoise.report.exhibit import Exhibit
@@ -34,9 +34,12 @@ class Summary(NamedTuple):
     regret_stderr: float
 
 
-def arm_errors(run: BanditRun) -> Floats:
-    """Return each arm's mean reward less its true mean, float64[R, K]; NaN where it was never pulled."""
-    return run.means - run.true_means
+def bias_frame(runs: Mapping[str, BanditRun]) -> DataFrame:
+    """Return a row a run and arm: run, arm, mean, bias, stderr, ci_low, ci_high."""
+    import pandas as pd
+
+    frame = pd.concat([run.bias().assign(run=name) for name, run in runs.items()], ignore_index=True)
+    return frame[["run", *frame.columns.drop("run")]]
 
 
 def summarise(run: BanditRun) -> Summary:
@@ -53,7 +56,7 @@ def summarise(run: BanditRun) -> Summary:
     >>> made.mean_absolute_bias, made.largest_bias, made.regret
     (0.1875, -0.25, 3.0)
     """
-    errors = arm_errors(run)
+    errors = run.means - run.true_means  # NaN where an arm was never pulled
     errors = errors[:, ~np.isnan(errors).all(axis=0)]
     counts = (~np.isnan(errors)).sum(axis=0)
     bias = np.nanmean(errors, axis=0)

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks, _results, bandits, inference
+from equinoise import _checks, bandits, inference
 from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, Mapping, NamedTuple, Unpack
 from equinoise.bandits import linear
-from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias.common import PUBLISHED, Result, Running, gather, scaled
 from equinoise.experiments.steps import Experiment
 from equinoise.report import pictures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
-from equinoise.report.figures import Curve, column, curves
+from equinoise.report.figures import column
 
 LEVEL = 0.05
 
@@ -197,19 +196,15 @@ def selection(
     n = scaled(replicates, scale)
     jobs = {case: {"policy": case.policy, "means": np.zeros(case.n_arms)} for case in CASES}
     runs = gather(bandits.simulate, jobs, n, running, horizon=horizon, reward="gaussian")
-    p_values = {case: _tested(run, case) for case, run in runs.items()}
+    p_values = {}
+    for case, run in runs.items():
+        rows, arm = np.arange(n), np.zeros(n, np.int64) if case.arm == "fixed" else least_pulled(run.pulls)
+        pulls = run.pulls[rows, arm]
+        z = run.reward_sum[rows, arm] / pulls, 0.0, 1.0 / np.sqrt(pulls)
+        p_values[case] = np.asarray(inference.z_test(*z, case.alternative))
     labels = {case: case.label for case in CASES}
     histogram = tuple(case for case in CASES if case.arm != "fixed" and case.policy != "ucb1")
     return PValues(horizon, n, Case._fields, p_values, labels, histogram)
-
-
-def _tested(run: bandits.BanditRun, case: Case) -> Floats:
-    """Return the p-value of each replicate."""
-    rows = np.arange(len(run.pulls))
-    arm = least_pulled(run.pulls) if case.arm == "least pulled" else np.zeros(len(rows), dtype=np.int64)
-    pulls = run.pulls[rows, arm]
-    made = inference.z_test(run.reward_sum[rows, arm] / pulls, 0.0, 1.0 / np.sqrt(pulls), case.alternative)
-    return np.asarray(made, dtype=np.float64)
 
 
 def show_selection(experiment: Experiment, made: PValues) -> Exhibit:
@@ -230,117 +225,6 @@ def show_selection(experiment: Experiment, made: PValues) -> Exhibit:
             "p-values": Picture(
                 "P-values of a true null on the least pulled arm; an honest test has a flat histogram",
                 "; ".join(f"{label}: {share:.1%} at or below 0.05" for label, share in shares.items()) + ".",
-                column(made.plot, 4.4),
-            )
-        },
-    )
-
-
-# Corrected p-values on private bandits: that they hold, and what power they cost.
-
-_NULL = 0.5
-_N_ARMS = 5
-
-
-class Corrected(PValues):
-    """P-values by policy, epsilon, true mean of every arm, and "plain", "tight" or "dwork" method."""
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw rejections against epsilon for the first private policy, the null true and false; the Axes."""
-        frame = self.to_frame().dropna(subset="epsilon")
-        kept = frame[
-            (frame["policy"] == frame["policy"].iloc[0]) & frame["mean"].isin([_NULL, frame["mean"].iloc[-1]])
-        ]
-        series = []
-        for (mean, method), part in kept.groupby(["mean", "method"], sort=False):
-            if (mean, method) == (_NULL, "dwork"):  # nearly the same as "tight"
-                continue
-            label = f"{method}, arms of mean {mean:g}{' (null true)' if mean == _NULL else ''}"
-            share, half = part["rejected"].to_numpy(), _results.Z95 * part["stderr"].to_numpy()
-            series.append(Curve(label, part["epsilon"].to_numpy(), share, share - half, share + half))
-        series.append(Curve("5%", [0.0], [LEVEL], kind="level"))
-        return curves(
-            ax, series, horizontal="epsilon", vertical="share of tests that reject", logarithmic="x"
-        )
-
-
-def correction(
-    scale: float = 1.0,
-    *,
-    policies: tuple[str, ...] = ("private-ucb", "dp-klucb"),
-    epsilons: tuple[float, ...] = (0.01, 0.03, 0.1, 1.0),
-    means: tuple[float, ...] = (0.5, 0.6, 0.7),
-    horizon: int = 500,
-    replicates: int = 2000,
-    **running: Unpack[Running],
-) -> Corrected:
-    """Test on five equal Bernoulli arms that the mean of the least pulled arm is one half.
-
-    Plain `ucb` comes first, for which there is no correction; then each private policy at each epsilon, with
-    its exact binomial p-value as it is, and corrected for the choice of the arm by what the actions can tell
-    about the `horizon` independent rounds [1]_. All arms have each of the means in turn; that of
-    0.5 makes the null hypothesis true.
-
-    References
-    ----------
-    .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
-       section 4, corollary 2.
-
-    Examples
-    --------
-    >>> made = correction(0.01, horizon=100, epsilons=(0.05,), means=(0.5,), policies=("private-ucb",))
-    >>> [case for case in made.p_values if case[-1] in ("plain", "tight")]
-    [('ucb', None, 0.5, 'plain'), ('private-ucb', 0.05, 0.5, 'plain'), ('private-ucb', 0.05, 0.5, 'tight')]
-    """
-    n = scaled(replicates, scale)
-    for name in policies:
-        if not policy(name).private:
-            raise ValueError(f"policies must be private ones, got {name!r}")
-    budgets = [("ucb", None), *((name, epsilon) for name in policies for epsilon in epsilons)]
-    jobs = {
-        (name, epsilon, mean): {"policy": name, "means": np.full(_N_ARMS, mean), "epsilon": epsilon}
-        for name, epsilon in budgets
-        for mean in means
-    }
-    p_values = {}
-    for case, run in gather(bandits.simulate, jobs, n, running, horizon=horizon).items():
-        rows, arm = np.arange(n), least_pulled(run.pulls)
-        successes = np.rint(run.reward_sum[rows, arm]).astype(np.int64)
-        plain = np.asarray(inference.binomial_test(successes, run.pulls[rows, arm], _NULL))
-        p_values[*case, "plain"] = plain
-        if case[1] is not None:
-            for method in ("tight", "dwork"):
-                corrected = inference.adjusted_p_value(plain, case[1], horizon, method)
-                p_values[*case, method] = np.asarray(corrected)
-    return Corrected(horizon, n, ("policy", "epsilon", "mean", "method"), p_values, {})
-
-
-def show_correction(experiment: Experiment, made: Corrected) -> Exhibit:
-    """Show that corrected p-values hold, and what power is left."""
-    frame = made.to_frame()
-    null = frame[(frame["mean"] == _NULL) & (frame["method"] == "tight")]
-    lost = frame[(frame["method"] == "tight") & (frame["mean"] == frame["mean"].max())]
-    first, last = lost.iloc[0], lost[lost["policy"] == lost.iloc[0]["policy"]].iloc[-1]
-    plain = made.rejected(("ucb", None, _NULL, "plain"))[0]
-    power = f"{first['rejected']:.0%} at epsilon {first['epsilon']:g} and {last['rejected']:.0%} at "
-    return experiment.exhibit(
-        question="Do corrected p-values hold on private bandits, and do they still find anything?",
-        headline=f"Corrected tests reject at most {null['rejected'].max():.1%} of true nulls; of false ones "
-        f"{power}{last['epsilon']:g}.",
-        text=(
-            f"{_N_ARMS} equal Bernoulli arms, {made.size}; tested is whether the mean of the least pulled "
-            f"arm is 0.5. Plain UCB, for which no correction is known, rejects {plain:.1%} of true nulls.",
-            "Corrections of any p-value: tight, ours, and dwork, the published one. Both cost more the "
-            "larger epsilon times the root of the rounds is; inference.shifted_p_value does not.",
-            "Why ours differs from what was published: the paper proves the correction and tries it on "
-            "nothing.",
-        ),
-        tables={"rejected": Table("Share of tests that reject at 5%, with its standard error", frame)},
-        figures={
-            "power": Picture(
-                "Share of tests that reject at 5% against epsilon, with 95% intervals",
-                "Where the null is true, corrected tests stay below 5%. Where it is false, they reject "
-                f"{power}epsilon {last['epsilon']:g}.",
                 column(made.plot, 4.4),
             )
         },

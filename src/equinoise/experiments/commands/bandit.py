@@ -9,9 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from equinoise import _checks, _results, bandits, inference
-from equinoise._typing import Any, DataFrame, Floats, Iterable, Mapping
+from equinoise._typing import Any, DataFrame, Floats, Iterable, Mapping, Unpack
 from equinoise.bandits.policies.registry import MAX_HORIZON, policy
-from equinoise.experiments.bias.common import Running, Summary, arm_errors, gather, summarise
+from equinoise.experiments.bias import power
+from equinoise.experiments.bias.common import Running, Summary, bias_frame, gather, summarise
+from equinoise.experiments.bias.exhibits import POWER
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures, pictures
@@ -155,14 +157,7 @@ class Comparison:
         """Return one row per run and arm: run, arm, mean, bias, stderr, ci_low, ci_high, bound."""
         import pandas as pd
 
-        means = np.array(self.parameters.means, dtype=np.float64)
-        parts = []
-        for name, run in self.runs.items():
-            part = pd.DataFrame({"run": name, "arm": np.arange(len(means)), "mean": means})
-            part[_ESTIMATE] = [_interval(errors) for errors in arm_errors(run).T]
-            parts.append(part)
-        parts[0]["bound"] = np.nan if self.bound is None else self.bound
-        return pd.concat(parts, ignore_index=True)
+        return bias_frame(self.runs).assign(bound=pd.Series(self.bound, dtype=float))
 
     def arms(self) -> list[dict[str, Any]]:
         """Return a dict per arm: ``arm``, ``mean``, ``bound``, and for each run a dict of its bias.
@@ -181,11 +176,8 @@ class Comparison:
         """Return one row per run and checkpoint: run, trials, mean, stderr, ci_low, ci_high."""
         import pandas as pd
 
-        parts = [
-            pd.DataFrame({"run": name, "trials": run.trials, **_results.summarise(run.regret)._asdict()})
-            for name, run in self.runs.items()
-        ]
-        return pd.concat(parts, ignore_index=True)
+        parts = [run.summary().assign(quantity=name) for name, run in self.runs.items()]
+        return pd.concat(parts, ignore_index=True).rename(columns={"quantity": "run"})
 
     def exhibit(self) -> Exhibit:
         """Return what it shows: how it was made, tables, figures, and how to read them."""
@@ -240,6 +232,38 @@ def compare(
     return Comparison(parameters, runs, time.perf_counter() - begun)
 
 
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A plan of a test with a policy, and how long it took."""
+
+    parameters: Parameters
+    plan: power.Plan
+    seconds: float
+
+    def exhibit(self) -> Exhibit:
+        """Return what it shows."""
+        return power.show(POWER, self.plan)
+
+    def document(self) -> dict[str, Any]:
+        """Return what ``run.json`` holds."""
+        rows = [_finite(row) for row in self.plan.frame.to_dict("records")]
+        return common.document("plan", self.parameters, self.seconds, rows=rows)
+
+
+def planned(made: Parameters, null: float | None, **running: Unpack[Running]) -> Planned:
+    """Plan a test with a policy, beside Thompson sampling, plain UCB and uniform play."""
+    begun = time.perf_counter()
+    if made.reward != "bernoulli":
+        raise ValueError(f"reward must be 'bernoulli' for a plan, got {made.reward!r}")
+    own = {"width": made.width, "counter": made.counter, **made.options}
+    names = tuple(dict.fromkeys((made.policy, "thompson", "ucb")))
+    epsilons = (EPSILON if made.epsilon is None else made.epsilon,)
+    same: dict[str, Any] = {"horizon": made.horizon, "replicates": made.replicates, "seed": made.seed}
+    same |= {"means": made.means, "null": null, "policies": names, "epsilons": epsilons}
+    found = power.plan(options={made.policy: own}, **same, **running)
+    return Planned(made, found, time.perf_counter() - begun)
+
+
 def parsed(name: str, settings: Iterable[str]) -> dict[str, Any]:
     """Return options of a policy that are given as ``NAME=VALUE``."""
     options, made = policy(name).options, {}
@@ -249,12 +273,6 @@ def parsed(name: str, settings: Iterable[str]) -> dict[str, Any]:
             raise ValueError(f"option must be NAME=VALUE, got {setting!r}")
         made[key] = options[key].parse(key, text) if key in options else text
     return made
-
-
-def _interval(errors: Floats) -> tuple[float, ...]:
-    """Return mean, standard error and 95% interval of one arm's errors, NaN for what is unknown."""
-    seen = errors[~np.isnan(errors)]
-    return tuple(map(float, _results.summarise(seen))) if seen.size else (math.nan,) * len(_ESTIMATE)
 
 
 def _finite(values: dict[Any, Any]) -> dict[str, Any]:
