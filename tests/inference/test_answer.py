@@ -129,6 +129,30 @@ def test_a_live_bandit_reports_what_its_log_does():
     assert bandit._repr_html_() == bandit.report()._repr_html_()
 
 
+@pytest.mark.compiled
+def test_good_news_that_comes_first_makes_no_verdict():
+    """Two arms alike, a conversion is told at once and its absence 150 rounds later.
+
+    What holds at all times is wrong in at most 5% of the runs: in 4 of 12 with a probability of 2e-3.
+    """
+    wrong = 0
+    for seed in range(12):
+        rng, waiting = np.random.default_rng([6, seed]), []
+        bandit = bandits.UCB(2, ties="random", seed=seed)
+        for t in range(600):
+            ticket = bandit.request()
+            if rng.random() < 0.3:
+                bandit.update(ticket, 1.0)
+            else:
+                waiting.append((t, ticket))
+            while waiting and waiting[0][0] <= t - 150:
+                bandit.update(waiting.pop(0)[1], 0.0)
+            if t % 100 == 99 and not bandit.report().verdict.startswith("No difference"):
+                wrong += 1
+                break
+    assert wrong <= 3
+
+
 def test_what_is_shown_in_a_notebook_and_on_a_terminal():
     made = report(Totals([500, 500], [150, 210]), labels=["<A>", "B"])
     assert "<p>B is better than &lt;A&gt;, by" in made._repr_html_() and "<table" in made._repr_html_()

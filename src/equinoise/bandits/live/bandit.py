@@ -134,14 +134,15 @@ class Bandit(Live):
         """Return which arms are better or worse than a control, as :func:`equinoise.inference.report` does.
 
         By default the first arm in play is the control. The answer comes from the true rewards: it is not
-        private. Tell every outcome at one age: where good news comes sooner than bad, means are too high.
-        ValueError for a bandit without bounds, of whose means nothing is certain.
+        private. What is still to come counts as the worst that it may be, so good news may come sooner than
+        bad; cancel what will never come. ValueError for a bandit without bounds, whose means may be anything.
         """
         if self.bounds is None:
             raise ValueError("report needs bounds of the rewards, and this bandit has none")
         tallies, place = self._tallies, self._rows[0] if control is None else self._place(control)
         squares = tallies.square_sum + tallies.reward_sum**2 / np.maximum(tallies.pulls, 1)
-        totals = Totals(tallies.pulls, tallies.reward_sum, np.fmin(squares, tallies.reward_sum))
+        sums = tallies.pulls, tallies.reward_sum, np.fmin(squares, tallies.reward_sum)
+        totals = Totals(*sums, [self._tickets.count(arm) for arm in range(len(tallies.pulls))])
         return report(totals, labels=self.arms, bounds=self.bounds, control=place, alpha=alpha)
 
     def _repr_html_(self) -> str | None:
