@@ -49,7 +49,8 @@ def show(made: Any, names: list[str], out: Path) -> None:
     if made.sample is None:
         _explain(made)
         return
-    best = min((one for one in made.others.values() if one.certified), key=lambda one: one.kl)
+    mechanisms = [made.profile, *(one for one in made.others.values() if one.certified)]
+    best = min(mechanisms, key=lambda one: one.kl)
     if best.kl < made.profile.kl - 5e-6:  # it is printed with five digits
         start, stop = best.game.histogram.range
         scales = [f"{x * (stop - start):.4g}" for x in (*made.profile.game.scales, best.game.scales[0])]
