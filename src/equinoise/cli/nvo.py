@@ -1,5 +1,6 @@
 """``equinoise nvo``: from a column of a CSV file to a certified release."""
 
+import csv
 import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +13,6 @@ from equinoise.cli import common
 from equinoise.cli.common import AsJson, Jobs, Out, argument, one_of, option, paragraph, say, working
 
 _FAILING = 10  # bins that are listed
-_NO_BETTER = 5e-6  # of KL: it is printed with five digits
 _ANY = "Laplace,\ncalibrated\nfor any\ndata"
 _HEADINGS = ("", "NVO", "Laplace,\nas in the\npaper", _ANY, _ANY.replace("any", "these"))
 _LINES = (  # of the table: a measure in words, its key, and its digits
@@ -26,9 +26,7 @@ _LINES = (  # of the table: a measure in words, its key, and its digits
     ("cosine similarity", "cosine", ".4f"),
 )
 _BOUNDS = "Smallest and largest possible value, known without the data. By default the data's own."
-_SCALES = (
-    "Noise scales: default, paper, a number of geometric steps, or a list in its units, such as 20,5,0.1."
-)
+_SCALES = "Noise scales: default, paper, a number of steps, or a list in its units, such as 20,5,0.1."
 _OWN = "the range comes from the data's own smallest and largest value, which show in the sample"
 _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
 
@@ -51,9 +49,9 @@ def show(made: Any, names: list[str], out: Path) -> None:
     if made.sample is None:
         _explain(made)
         return
-    certified = [other for other in made.others.values() if other.certified]
-    best = min(certified, key=lambda other: other.kl, default=made.profile)
-    if best.kl < made.profile.kl - _NO_BETTER:
+    mechanisms = [made.profile, *(one for one in made.others.values() if one.certified)]
+    best = min(mechanisms, key=lambda one: one.kl)
+    if best.kl < made.profile.kl - 5e-6:  # it is printed with five digits
         start, stop = best.game.histogram.range
         scales = [f"{x * (stop - start):.4g}" for x in (*made.profile.game.scales, best.game.scales[0])]
         paragraph(
@@ -89,18 +87,15 @@ def _explain(made: Any) -> None:
         paragraph("The linear relaxation proves: with these scales and bins nothing satisfies every record.")
     start, stop = game.histogram.range
     enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon) * (stop - start)
-    one = made.parameters.total_epsilon is None
-    advice = "or a larger --epsilon" if one else "a larger --total-epsilon, or fewer rows (--rows)"
+    one, total = "or a larger --epsilon", "a larger --total-epsilon, or fewer rows (--rows)"
     paragraph(
         f"What would help: a larger scale (the largest is {game.scales.max() * (stop - start):.3g}; "
         f"{enough:.3g} satisfies every record, whatever the data, and --scales 8 has it), fewer bins "
-        f"(--bins), {advice}."
+        f"(--bins), {one if made.parameters.epsilon else total}."
     )
 
 
 def _columns(context: typer.Context) -> Iterable[str]:
-    import csv
-
     with Path(context.params["file"]).open(newline="", encoding="utf-8-sig") as file:
         return next(csv.reader(file, delimiter=context.params.get("sep") or ","))
 
@@ -158,10 +153,7 @@ def command(
     files = {} if made.sample is None else made.files()
     if files:
         nvo.folder.put(folder, files)
-    if as_json:
-        common.print_json(made.document())
-    else:
-        show(made, list(files), out)
+    common.print_json(made.document()) if as_json else show(made, list(files), out)
     if made.sample is None:
         kept = ", and the earlier release is as it was" if folder.exists() else ""
         say(f"failed: {made.reason()}; no sample was written{kept}")

@@ -125,8 +125,7 @@ def private_histogram(
         noised = secure_geometric(counts, changed, level)
     else:
         noised = counts + simulated_geometric(level / changed, len(counts), seed)
-    least = 1.0 / (1.0 + np.exp(min(level / changed, 700.0)))
-    pmf = _whole(histogram, np.maximum(noised, least))
+    pmf = _whole(histogram, np.maximum(noised, 1.0 / (1.0 + np.exp(min(level / changed, 700.0)))))
     return Twin(histogram, level, "histogram", neighbours, pmf, seed)
 
 
@@ -166,11 +165,12 @@ def make(
 
 def row_epsilon(total: float, rows: int, delta: float = DELTA) -> float:
     """Return epsilon of a draw whose rows stay within a total whatever the data, to one in a hundred."""
-    low = high = total / rows
+    rest = -float(np.log(delta))  # by concentration a row may have at least so much
+    low = high = max(total / rows, float(np.sqrt(2.0 / rows) * (np.sqrt(total + rest) - np.sqrt(rest))))
     while high < total and compose_pure(high, rows, delta) <= total:
-        low, high = high, min(2.0 * high, total)
+        low, high = high, min(1.25 * high, total)
     while high > 1.01 * low:
-        middle = (low * high) ** 0.5
+        middle = float(np.sqrt(low * high))
         low, high = (middle, high) if compose_pure(middle, rows, delta) <= total else (low, middle)
     return low
 

@@ -13,8 +13,8 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from equinoise.experiments.commands.nvo import Parameters, baselines, prepare, release, shared, solve
-from equinoise.nvo import Histogram, NoiseGame
+from equinoise.experiments.commands.nvo import Parameters, prepare, release, shared, solve
+from equinoise.nvo import NoiseGame
 from equinoise.nvo.release import folder
 from equinoise.nvo.release.rows import seed_of
 
@@ -210,11 +210,6 @@ def test_there_is_no_sample_where_somebody_is_not_satisfied(path):
         0.01
     )
     assert made.document()["released"] is False
-
-
-def test_baselines_have_three_scales():
-    histogram = Histogram.from_values([1, 2, 2, 3, 9], 21)
-    assert list(baselines(histogram, 1.0)) == ["Laplace, paper", "Laplace, amplified", "Laplace, smallest"]
 
 
 @pytest.mark.parametrize(

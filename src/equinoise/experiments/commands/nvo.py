@@ -122,19 +122,12 @@ def solve(
     return max(profiles, key=lambda profile: (profile.n_satisfied, -profile.kl))
 
 
-def baselines(histogram: Histogram, epsilon: float) -> dict[str, Profile]:
-    """Return the Laplace mechanisms of :meth:`equinoise.nvo.NoiseGame.laplace`, by their names in files."""
-    game = NoiseGame(histogram, epsilon)
-    return {f"Laplace, {rule}": game.laplace(rule) for rule in RULES}
-
-
 @dataclass(frozen=True, eq=False)
 class Release:
     """A release, or why there is none.
 
-    `others` are the Laplace mechanisms of :func:`baselines`. No certified profile has a smaller KL than
-    `lower_bound`, which is infinite where it is proven that there is none. The sample, int64[rows] or
-    float64[rows], is None where the profile is not certified, or does not stay within the total.
+    `others` are Laplace mechanisms. No certified profile has a smaller KL than `lower_bound`, infinite where
+    there is proven to be none. The sample, int64[rows] or float64[rows], is None where nothing is released.
     """
 
     parameters: Parameters
@@ -166,20 +159,16 @@ class Release:
         bins = np.flatnonzero(wrong.any(axis=1))
         values = self.profile.game.histogram.to_units(bins)
         worst = np.where(wrong > 0, judged.epsilon, 0.0).max(axis=1)
-        table = [
-            {"value": value.item(), "records": int(wrong[k].sum()), "epsilon": float(worst[k])}
-            for k, value in zip(bins, values, strict=True)
-        ]
+        rows = zip(values.tolist(), wrong[bins].sum(axis=1).tolist(), worst[bins].tolist(), strict=True)
+        table = [dict(zip(("value", "records", "epsilon"), row, strict=True)) for row in rows]
         return sorted(table, key=lambda row: -row["epsilon"])
 
     def reason(self) -> str:
         """Return in one clause why there is no sample."""
-        total, game = self.parameters.total_epsilon, self.profile.game
+        total, game, rows = self.parameters.total_epsilon, self.profile.game, self.certificate["rows"]
         if total is not None:
-            return (
-                f"no epsilon per row was found with which all {self.certificate['rows']:,} rows stay within "
-                f"{total:g} and every record is satisfied"
-            )
+            within = f"all {rows:,} rows stay within {total:g} and every record is satisfied"
+            return f"no epsilon per row was found with which {within}"
         wrong = game.n - self.profile.n_satisfied
         return f"{wrong:,} of {game.n:,} records are not satisfied at epsilon {game.epsilon:.4g}"
 
@@ -216,9 +205,7 @@ class Release:
         scales["scale"] = self.profile.scale_of * source.length(histogram)
         profiles = {"NVO": self.profile, **self.others}
         released = common.titled(lambda ax: source.released(ax, profiles, unit), "What is released")
-        noise = common.titled(
-            lambda ax: source.noise(ax, self.profile, self.others, unit), "Noise of records by their value"
-        )
+        noise = common.titled(lambda ax: source.noise(ax, self.profile, self.others, unit), "Noise by value")
         private = [csv_bytes(pd.DataFrame(scales)), figures.png(released), figures.png(noise)]
         private.append(_files.json_bytes(self.document()))
         shown = shared(self.parameters, unit, self.column.sep, np.asarray(self.sample))
@@ -253,11 +240,7 @@ def release(
     progress: bool = False,
     working: Callable[[str], AbstractContextManager[Any]] = nullcontext,
 ) -> Release:
-    """Solve the game, compare, certify, and draw the sample where every record is satisfied.
-
-    `progress` shows a bar for each search, and `working` makes a context, for a spinner, of the name of what
-    is done between searches.
-    """
+    """Solve the game, compare, certify, and draw; `working` makes a spinner of the name of what is done."""
     begun = time.perf_counter()
     rows = histogram.n if parameters.rows is None else parameters.rows
     how: dict[str, Any] = {"search": parameters.search, "restarts": parameters.restarts}
@@ -278,7 +261,7 @@ def release(
     seconds = _SECONDS[parameters.bound]
     with working("bounding what any profile can reach"):
         lower_bound = profile.game.lower_bound(seconds=seconds) if seconds else None
-        others = baselines(histogram, profile.game.epsilon)
+        others = {f"Laplace, {rule}": profile.game.laplace(rule) for rule in RULES}
     with working(f"composing {rows:,} rows"):
         released: Any = profile
         if parameters.method != "nvo":
