@@ -284,7 +284,7 @@ t "" 3 "" {{ 0, 0 }}
 def test_a_warning_is_one_line(tmp_path):
     (tmp_path / "game.efg").write_text(EFG.format(first="0.333333", third=1))
     child = command("efb", "game.efg", "--trials", "20")
-    out, err = child.communicate(timeout=100)
+    out, err = child.communicate(timeout=400)
     assert child.returncode == 0, err
     assert "player 0: 2 infosets, 3 actions" in out
     assert re.fullmatch(r"equinoise: warning: game\.efg, line 2: .*sum to.*\n", err)
