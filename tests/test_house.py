@@ -28,6 +28,7 @@ BUDGETS = {
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
+    "core": 1_710,
     "mechanisms": 1_180,
     "bandits": 4_850,
     "games": 3_837,

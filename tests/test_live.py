@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,7 +16,7 @@ from equinoise import _files
 from equinoise.bandits import DPKLUCB, UCB, PrivateUCB
 from equinoise.efb import Server, User, play
 from equinoise.games import load
-from equinoise.mechanisms import BinaryCounter, HybridCounter, VectorCounter
+from equinoise.mechanisms import BinaryCounter, HybridCounter, KaryCounter, VectorCounter
 
 TREE, ENVIRONMENT = load("bandit(3)")
 MAKE = {
@@ -25,6 +26,7 @@ MAKE = {
     "server": lambda: Server(TREE, horizon=10**6, epsilon=1.0, seed=1),
     "binary": lambda: BinaryCounter(1.0, 10**6, seed=1),
     "hybrid": lambda: HybridCounter(1.0, seed=1),
+    "k-ary": lambda: KaryCounter(1.0, 10**6, seed=1),
     "vector": lambda: VectorCounter(1.0, 10**6, 2, seed=1),
 }
 SAVED = ("ucb", "private-ucb", "dp-klucb", "server")
@@ -44,7 +46,7 @@ def in_threads(work, n_threads):
         return [future.result() for future in [pool.submit(work, i) for i in range(n_threads)]]
 
 
-@pytest.mark.parametrize("name", ["binary", "hybrid", "vector"])
+@pytest.mark.parametrize("name", ["k-ary", "binary", "hybrid", "vector"])
 def test_threads_that_share_a_counter_lose_nothing(switching, name):
     counter, alone = MAKE[name](), MAKE[name]()
     item = [0.25, 0.5] if name == "vector" else 1.0
@@ -108,7 +110,7 @@ def test_threads_that_share_a_server_have_one_report_a_trial(switching):
 @pytest.mark.parametrize("name", MAKE)
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_live_object_is_not_copied(name, copied):
-    words = "state and from_state" if name in ("binary", "hybrid", "vector") else "save and load"
+    words = "state and from_state" if name in ("k-ary", "binary", "hybrid", "vector") else "save and load"
     with pytest.raises(TypeError, match=f"can't be copied or pickled: use {words}"):
         copied(MAKE[name]())
 
@@ -151,6 +153,38 @@ def test_of_two_objects_on_one_file_the_second_save_is_refused(name, tmp_path):
     MAKE["server" if name == "ucb" else "ucb"]().save(path)  # another one's file is replaced, as ever
     with pytest.raises(TypeError, match="overwrite must be True or False"):
         first.save(path, overwrite=1)
+
+
+def test_of_many_that_save_at_one_moment_one_does(switching, tmp_path):
+    """All were loaded from one file: whoever is second would go on from what is there no more."""
+    path = tmp_path / "bandit"
+    UCB(2).save(path)
+    for _ in range(10):
+        loaded = [UCB.load(path) for _ in range(6)]
+        ready = threading.Barrier(6)
+
+        def save(one, loaded=loaded, ready=ready):
+            ready.wait()
+            try:
+                loaded[one].save(path)
+            except ValueError:
+                return 0
+            return 1
+
+        assert sum(in_threads(save, 6)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_is_no_file_to_load(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="it is a folder, or no file"):
+        UCB.load(tmp_path / "pipe")
+
+
+def test_a_long_name_of_wide_characters_can_be_saved(tmp_path):
+    path = tmp_path / ("ü" * 120)
+    UCB(2).save(path)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_file_that_may_not_be_read_is_not_taken_for_none(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     What a kill left of earlier writes is removed. `mode` sets permissions before there is anything to read.
     """
     target = Path(os.path.realpath(_checks.path("path", path)))
-    start = f".{target.name[:200]}."
+    start = f".{os.fsdecode(os.fsencode(target.name)[:200])}."
     for left in target.parent.glob(glob.escape(start) + "*.tmp"):  # of a writer that was killed
         with contextlib.suppress(OSError), left.open("rb+") as found:
             if _HEX.fullmatch(left.name.removeprefix(start)) and claimed(found):
@@ -57,14 +57,25 @@ def _new(target: Path, start: str) -> IO[bytes]:
     return file if Path(file.name).exists() else _new(target, start)
 
 
-def claimed(file: IO[bytes] | int) -> bool:
+def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:
     """Lock a file until it is closed; whether nobody else had. Windows keeps open files by itself."""
     with contextlib.suppress(ImportError, OSError):  # OSError: another writer, or no locks there
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         return True
     return os.name == "nt"
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Keep out others who ask likewise, while a file is looked at and replaced."""
+    with contextlib.ExitStack() as opened:
+        while path.is_file():
+            claimed(file := opened.enter_context(path.open("rb")), wait=True)
+            if path.is_file() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                break  # it was not replaced while one waited
+        yield
 
 
 def json_bytes(value: Any) -> bytes:
@@ -143,7 +154,9 @@ def loaded(
 
     name = _checks.path("path", path)
     try:
-        with Path(name).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        if (there := Path(name)).exists() and not there.is_file():
+            raise ValueError("it is a folder, or no file")
+        with there.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             meta = json.loads(archive[_META].tobytes())
             if meta.pop("kind") != kind:
                 raise ValueError("it is of another kind or version")

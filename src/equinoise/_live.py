@@ -6,6 +6,7 @@ import os
 import secrets
 import threading
 import weakref
+from pathlib import Path
 
 from equinoise import _checks, _files
 from equinoise._typing import Any, Callable, Mapping, Self, TypeVar
@@ -39,17 +40,16 @@ class Live:
     def _save(self, path: Any, overwrite: object, kind: str, meta: Mapping[str, Any], **how: Any) -> None:
         """Write a file; ValueError in place of one of its line that this object neither wrote nor read."""
         there: dict[str, Any] = {}
-        with contextlib.suppress(FileNotFoundError, ValueError), _files.loaded(path, kind) as (_, found):
-            there = found
-        last = there.get("saved", [0, 0])
-        known = there.get("line") != self._line or last == self._read or last[0] == self._writer
-        if not _checks.flag("overwrite", overwrite) and not known:
-            raise ValueError(
-                f"path {os.fspath(path)!r} holds a save (generation {last[1]}) from which this object does "
-                "not go on: load it and go on from there, or give overwrite=True"
-            )
-        saved = [self._writer, self._generation + 1]
-        _files.save_arrays(path, kind, meta={**meta, "line": self._line, "saved": saved}, **how)
+        with _files.alone(Path(_checks.path("path", path))):
+            with contextlib.suppress(FileNotFoundError, ValueError), _files.loaded(path, kind) as (_, found):
+                there = found
+            last = there.get("saved", [0, 0])
+            known = there.get("line") != self._line or last == self._read or last[0] == self._writer
+            if not _checks.flag("overwrite", overwrite) and not known:
+                held = f"path {os.fspath(path)!r} holds a save (generation {last[1]}) from which this object"
+                raise ValueError(f"{held} does not go on: load it, or give overwrite=True")
+            saved = [self._writer, self._generation + 1]
+            _files.save_arrays(path, kind, meta={**meta, "line": self._line, "saved": saved}, **how)
         self._read, self._generation = saved, saved[1]
 
     def _came_from(self, meta: Mapping[str, Any]) -> Self:
