@@ -7,6 +7,7 @@ of rewards; :func:`tape` makes the rewards, noise and words of a replicate by th
 
 from __future__ import annotations
 
+import collections
 import inspect
 import itertools
 import math
@@ -216,7 +217,7 @@ class KaryNoise:
             return next(k for k in range(3, 2 * horizon + 2, 2) if (k**h - 1) // 2 >= horizon)
 
         _, self.k, self.h = min((cost(arity(h), h), arity(h), h) for h in range(1, 12))
-        self.epsilon, self.words, self.draw, self.n = epsilon, words, {}, 0
+        self.epsilon, self.words, self.draw, self.n, self.signed = epsilon, words, {}, 0, {}
 
     def nodes(self):
         """The nodes of the n-th sum with their signs, from the top level down."""
@@ -234,25 +235,26 @@ class KaryNoise:
         return signed
 
     def add(self, draw, t, arm):
-        before = self.nodes()
+        before = self.signed
         self.n += 1
+        self.signed = self.nodes()
         words = None
-        level, i = max(set(before) ^ set(self.nodes()))  # the node of the highest digit that moves
+        level, i = max(set(before) ^ set(self.signed))  # the node of the highest digit that moves
         if before.get((level, i), 0) < 0:
             self.draw[level, i + self.k] = draw
         else:
             self.draw[level, i] = draw
-        for node in sorted(set(self.nodes()) - set(self.draw)):
+        for node in sorted(set(self.signed) - set(self.draw)):
             words = words_of(self.words(t, arm)) if words is None else words
             self.draw[node] = naive.laplace_of(next(words))
 
     @property
     def total(self):
-        return sum(sign * self.draw[node] for node, sign in self.nodes().items()) * self.h / self.epsilon
+        return sum(sign * self.draw[node] for node, sign in self.signed.items()) * self.h / self.epsilon
 
     @property
     def scales(self):
-        return [self.h / self.epsilon] * len(self.nodes())
+        return [self.h / self.epsilon] * len(self.signed)
 
 
 def tail_width(scales, delta):
@@ -261,9 +263,11 @@ def tail_width(scales, delta):
     if largest == 0.0:
         return 0.0
 
+    alike = collections.Counter(scales).items()
+
     def bound(x):
         s = x / largest
-        return (math.log(2.0 / delta) - sum(math.log1p(-((b * s) ** 2)) for b in scales)) / s
+        return (math.log(2.0 / delta) - sum(m * math.log1p(-((b * s) ** 2)) for b, m in alike)) / s
 
     low, high, golden = 0.0, 1.0, (math.sqrt(5.0) - 1.0) / 2.0
     for _ in range(60):  # a bound is flat at its least: far more than enough

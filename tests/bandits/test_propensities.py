@@ -105,6 +105,7 @@ def test_simulation_tableau_log_and_live_class_have_one_history(case, tmp_path):
         ]
 
 
+@pytest.mark.compiled
 @cases
 def test_probabilities_are_probabilities(case):
     _, options, least = CASES[case]
@@ -182,6 +183,7 @@ def test_joint_draws_are_thompson_sampling():
         assert abs(shares.mean() - exact) < 5.0 * math.sqrt(exact * (1 - exact) / (5 * n))
 
 
+@pytest.mark.compiled
 @cases
 def test_weighting_by_propensities_is_unbiased(case):
     """1{A = a} Y/p has the arm's mean in every round, whatever the policy did before: martingale differences.
@@ -200,6 +202,7 @@ def test_weighting_by_propensities_is_unbiased(case):
             assert abs(values.mean() - expected) < 5.0 * error + 1e-12, arm
 
 
+@pytest.mark.compiled
 def test_arms_are_drawn_as_their_probabilities_say():
     """Where p lies in a tenth of [0, 1] arms are drawn in that share of rounds, within 5 standard errors."""
     run = run_of("often", n=3000 if COMPILED else 60, seed=5)
