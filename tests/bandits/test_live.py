@@ -574,7 +574,7 @@ REFUSED = [
     ),
     (lambda b, t: b.update("A", -1e-300), ValueError, "reward"),
     (lambda b, t: b.update("A", "1"), TypeError, "reward"),
-    (lambda b, t: b.update("A", True), TypeError, "reward"),
+    (lambda b, t: b.update("A", "1"), TypeError, "reward"),
     (lambda b, t: b.update("A", None), TypeError, "reward"),
     (lambda b, t: b.update("D", 0.5), ValueError, "arm must be one of .*'D'"),
     (lambda b, t: b.update(0, 0.5), TypeError, "arm"),
@@ -800,6 +800,13 @@ def releases(monkeypatch):
     monkeypatch.setattr("equinoise.mechanisms.kary.secure_geometric", lambda counts, *_: np.array(counts))
     monkeypatch.setattr("equinoise.bandits.live.stream_key", lambda seed: key_of(0))  # posterior draws
     return made
+
+
+def test_a_truth_value_is_a_reward():
+    bandit = UCB(2)
+    for arm, reward in ((0, True), (1, np.False_), (0, 0)):
+        bandit.update(arm, reward)
+    assert bandit.means.tolist() == [0.5, 0.0]
 
 
 @pytest.mark.parametrize("case", PRIVATE)

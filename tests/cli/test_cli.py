@@ -156,9 +156,8 @@ def test_efb_writes_into_a_folder_of_its_own_by_default(capsys, tmp_path):
 
 
 def test_several_epsilons_a_schedule_and_a_learner(capsys, tmp_path):
-    (tmp_path / "pass.json").write_text(
-        json.dumps({f"{card}{past}": [1, 0] for card in "012" for past in ("p", "b")})
-    )
+    passing = json.dumps({f"{card}{past}": [1, 0] for card in "012" for past in ("p", "b")})
+    (tmp_path / "pass.json").write_text(passing, encoding="utf-8-sig")  # as some editors do
     more = ["--epsilon", "1", "--epsilon", "inf", "--schedule", "10:uniform", "--schedule", "20:pass.json"]
     assert main([*SMALL, *more, "--learner", "flat-exp3"]) == 0
     out = capsys.readouterr().out

@@ -62,6 +62,7 @@ class Setting:
 
     def inside(self, reward: object) -> float:
         """Return a reward on the policy's scale: from 0 to 1, or as it is where there are no bounds."""
+        reward = float(reward) if isinstance(reward, bool | np.bool_) else reward
         if self.low is None or self.high is None:
             return _checks.number("reward", reward, -LARGEST, LARGEST)
         value = _checks.number("reward", reward, self.low, self.high)

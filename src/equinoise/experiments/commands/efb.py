@@ -113,7 +113,7 @@ def _others(name: str, opponents: str) -> Any:
     if opponents == "uniform":
         return opponents
     try:
-        found = json.loads(Path(opponents).read_text(encoding="utf-8"))
+        found = json.loads(Path(opponents).read_bytes())
         if not isinstance(found, dict):
             raise ValueError("it must hold {INFOSET: {ACTION: PROBABILITY}}")
     except (OSError, ValueError) as error:
