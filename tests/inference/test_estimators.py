@@ -172,13 +172,14 @@ def test_intervals_and_p_values(log):
 def test_columns_of_a_frame_keep_their_labels(log):
     arms, rewards, chances = (part[0] for part in log)
     frame = pd.DataFrame({"arm": np.array(["red", "blue", "pink", "green"])[arms], "reward": rewards})
-    order = [1, 3, 2, 0]  # blue, green, pink, red
+    order = [2, 3, 1, 0]
+    named = pd.DataFrame(chances, columns=["red", "blue", "pink", "green"]).iloc[:, order]
     for options in ({}, {"method": "batched-ols"}):
         made, plain = (
             arm_means(pulled, frame["reward"], given, **options)
-            for pulled, given in ((frame["arm"], chances[:, order]), (arms, chances))
+            for pulled, given in ((frame["arm"], named), (arms, chances))
         )
-        assert made.labels == ("blue", "green", "pink", "red")
+        assert made.labels == ("pink", "green", "blue", "red")
         assert made.estimate == pytest.approx(plain.estimate[order])
         apart, known = made.contrast("pink", "red"), plain.contrast(2, 0)
         assert [apart.estimate, apart.stderr] == pytest.approx([known.estimate.item(), known.stderr.item()])
@@ -191,12 +192,34 @@ def test_columns_of_a_frame_keep_their_labels(log):
     assert value.estimate == pytest.approx(
         off_policy_value([0.1, 0.2, 0.3, 0.4], arms, (rewards > 1) * 1.0, logged).estimate
     )
-    with pytest.raises(ValueError, match=r"control must be one of \['blue', .*\], got 'grey'"):
+    with pytest.raises(ValueError, match=r"control must be one of \['pink', .*\], got 'grey'"):
         made.against("grey")
     with pytest.raises(ValueError, match="target must have the arms"):
         off_policy_value({"red": 1.0}, frame["arm"], frame["reward"], logged)
     with pytest.raises(ValueError, match="arms must be numbers where one of 3 was never pulled"):
-        arm_means(["a", "b"], [0.0, 1.0], np.full((2, 3), 1 / 3))
+        arm_means(["a", "b"], [0.0, 1.0], method="ols", n_arms=3)
+    with pytest.raises(ValueError, match="propensities must be a frame with a column for each arm, where"):
+        arm_means(["a", "b"], [0.0, 1.0], np.full((2, 2), 0.5))
+    with pytest.raises(
+        ValueError, match=r"propensities must have a column for each arm, got none for \['b'\]"
+    ):
+        arm_means(["a", "b"], [0.0, 1.0], pd.DataFrame({"a": [0.5, 0.5], "c": [0.5, 0.5]}))
+    with pytest.raises(TypeError, match="arms must be labels of one kind"):
+        arm_means(["a", None], [0.0, 1.0], method="ols")
+
+
+def test_what_is_not_needed_is_not_asked_for():
+    """Least squares take probabilities of 0; mappings name arms that are numbers; frames are of one log."""
+    log = [0, 0, 1, 0], [0.0, 1.0, 1.0, 1.0], [[1.0, 0.0], [1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]
+    assert arm_means(*log, method="ols").estimate == pytest.approx([2 / 3, 1.0])
+    with pytest.raises(ValueError, match="propensities must all be positive here"):
+        arm_means(*log, method="ipw")
+    value = off_policy_value({1: 0.5, 0: 0.5}, *log)
+    assert value.estimate == off_policy_value([0.5, 0.5], *log).estimate
+    with pytest.raises(ValueError, match="to_frame must be asked of the arms of one log"):
+        value.to_frame()
+    with pytest.raises(ValueError, match="the rounds must be one whose results fit"):
+        arm_means([0, 10**13], [0.0, 1.0], method="ols")
 
 
 # Another policy's value

@@ -87,7 +87,7 @@ def command(
         options = bandit.parsed(policy, option or ())
         parameters = common.taken(context, bandit.Parameters, means=numbers, options=options)
         if plan:  # what is wrong with it shows before any work
-            bandit.planned(dataclasses.replace(parameters, replicates=2), null)
+            bandit.planned(dataclasses.replace(parameters, replicates=min(2, replicates)), null)
     with threads as pool:
         how: dict[str, Any] = {"executor": pool, "progress": True}
         made: Any = bandit.planned(parameters, null, **how) if plan else bandit.compare(parameters, **how)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Axes, DataFrame, Floats, Hashable, Ints, Sequence
+from equinoise._typing import Axes, DataFrame, Floats, Hashable, Ints, Iterable
 from equinoise.inference.sequences import Totals, confidence_sequence
 
 _FACTORS = 2.0 ** (np.arange(1, 41) / 4.0)  # by which an experiment is thought to be continued
@@ -72,7 +72,7 @@ class Report:
 def report(
     totals: Totals,
     *,
-    labels: Sequence[Hashable] | None = None,
+    labels: Iterable[Hashable] | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     control: int = 0,
     alpha: float = 0.05,
@@ -84,7 +84,7 @@ def report(
     ----------
     totals : Totals
         Of K arms, or [T, K] at T times, of rewards that are scaled to [0, 1].
-    labels : sequence, optional
+    labels : iterable, optional
         What the arms are called; their numbers by default.
     bounds : (float, float)
         The rewards that 0 and 1 stand for.
@@ -127,14 +127,14 @@ def report(
     k = totals.pulls.shape[-1]
     arm, names = (
         _checks.integer("control", control, 0, k - 1),
-        list(range(k) if labels is None else _checks.instance("labels", labels, Sequence)),
+        list(range(k) if labels is None else _checks.instance("labels", labels, Iterable)),
     )
     if len(names) != k or len({str(name) for name in names}) < k:
         raise ValueError(f"labels must be {k} different ones, one for each arm, got {_checks.shown(names)}")
     base, span = ends_of[0], ends_of[1] - ends_of[0]
     parts = (totals.pulls, totals.reward_sum, totals.square_sum, totals.pending)
     over = Totals(*(part.reshape(-1, k) for part in parts))
-    last = Totals(over.pulls[-1], over.reward_sum[-1], over.square_sum[-1])
+    last = Totals(over.pulls[-1], over.reward_sum[-1], over.square_sum[-1], over.pending[-1])
     low, high = (base + span * end for end in _together(over, None, alpha, method))
     means = np.where(over.pulls > 0, base + span * over.reward_sum / np.maximum(over.pulls, 1), np.nan)
     mean = means[-1]
@@ -192,7 +192,7 @@ def _not_shown(
     for _ in range(2):  # a coarse look, then a fine one between it and the factor before
         pulls = np.rint(last.pulls * factors[:, None]).astype(np.int64)
         grown = pulls / np.maximum(last.pulls, 1)
-        more = Totals(pulls, last.reward_sum * grown, last.square_sum * grown)
+        more = Totals(pulls, last.reward_sum * grown, last.square_sum * grown, last.pending)
         low, high = confidence_sequence(more, alpha=alpha, method=method, control=control)
         needed = np.where((low > 0.0) | (high < 0.0), factors[:, None], np.inf).min(axis=0)
         arm = int(needed.argmin())

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Hashable, Ints, Mapping, NamedTuple
 from equinoise.inference.arguments import Number, Numbers, as_given
 from equinoise.inference.tests import z_test
@@ -100,6 +100,10 @@ class Estimates:
         """Return a row an arm: arm, mean, stderr, and its interval, ci_low and ci_high."""
         import pandas as pd
 
+        if np.ndim(self.estimate) != 1:
+            raise ValueError(
+                "to_frame must be asked of the arms of one log, not of one value or of replicates"
+            )
         low, high = self.interval(alpha)
         columns = {"arm": self.labels or range(len(low)), "mean": self.estimate, "stderr": self.stderr}
         return pd.DataFrame({**columns, "ci_low": low, "ci_high": high})
@@ -122,12 +126,13 @@ def arm_means(
     Parameters
     ----------
     arms : int64[..., T]
-        Arms pulled, from 0, or their labels, which are sorted; leading axes are replicates.
+        Arms pulled, from 0, or their labels; leading axes are replicates.
     rewards : float64[..., T]
         Numbers or truth values.
     propensities : float64[..., T, K] or float64[..., T], optional
         Probabilities of every arm, which sum to 1 within 1e-6; or of the arm that was pulled, which is enough
-        but for weights "constant" and "two-point". Positive: an arm that could not be pulled in a round has
+        but for weights "constant" and "two-point". Where arms are labels, those of every arm are a frame with
+        a column for each label. Positive: an arm that could not be pulled in a round has
         no unbiased estimate there; with those two weights such a round does not count. Not needed by "ols"
         and "batched-ols".
     method : {"aipw", "ols", "ipw", "hajek", "batched-ols"}
@@ -173,7 +178,7 @@ def arm_means(
         kind = rate
     if propensities is None and kind in ("ipw", "hajek", *WEIGHTS):
         raise ValueError(f"propensities must be given for method {method!r}")
-    log = _log(arms, rewards, propensities, n_arms, zeros=kind in WEIGHTS[1:])
+    log = _log(arms, rewards, propensities, n_arms, zeros=kind not in ("ipw", "hajek", "uniform"))
     if kind in WEIGHTS[1:] and not log.chance.size:
         raise ValueError(f"propensities must be those of all arms for weights {kind!r}, got one a round")
     if kind == "batched-ols":
@@ -232,9 +237,10 @@ def off_policy_value(
     named = isinstance(of, Mapping)
     k = None if named or not np.ndim(of) else np.shape(of)[-1]
     log = _log(arms, rewards, propensities, k, zeros=True)
-    if named and set(of) != set(log.labels):
-        raise ValueError(f"target must have the arms {list(log.labels)}, got {list(of)}")
-    of = [of[label] for label in log.labels] if named else of
+    names = log.labels or tuple(range(log.n_arms))
+    if named and set(of) != set(names):
+        raise ValueError(f"target must have the arms {list(names)}, got {list(of)}")
+    of = [of[label] for label in names] if named else of
     wanted = _checks.array("target", of, np.float64, None, low=0.0, high=1.0)
     p = _of_rounds("target", wanted, log)
     if float(np.abs(wanted.sum(axis=-1) - 1.0).max()) > _SUM:
@@ -269,10 +275,19 @@ class _Log(NamedTuple):
 
 def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: bool = False) -> _Log:
     """Check a log; `zeros` are propensities of 0 that are taken, of arms that were not pulled."""
-    named, labels = np.asarray(arms), tuple[Hashable, ...]()
-    if named.dtype.kind in "OUSb":
-        found, inverse = np.unique(named, return_inverse=True)
-        labels, named = tuple(found.tolist()), inverse.reshape(named.shape)
+    named, labels = np.asarray(arms), tuple[Hashable, ...](getattr(propensities, "columns", ()))
+    if labels or named.dtype.kind in "OUSb":
+        try:
+            found, inverse = np.unique(named, return_inverse=True)
+        except TypeError:
+            raise TypeError("arms must be labels of one kind, got some that cannot be compared") from None
+        order = list(labels or found.tolist())
+        if missing := [label for label in found.tolist() if label not in order]:
+            raise ValueError(f"propensities must have a column for each arm, got none for {missing}")
+        named = np.array([order.index(label) for label in found.tolist()])[inverse].reshape(named.shape)
+        if not labels and np.ndim(propensities) == named.ndim + 1:
+            raise ValueError("propensities must be a frame with a column for each arm, where arms are labels")
+        labels = tuple(order)
     pulled = _checks.array("arms", named, np.int64, None, low=0)
     if not pulled.ndim or not pulled.size:
         raise ValueError(f"arms must have at least one round, got shape {pulled.shape}")
@@ -280,7 +295,8 @@ def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: 
     y = _checks.array("rewards", paid + 0 if paid.dtype == bool else paid, np.float64, pulled.shape)
     given: Array = np.ones(pulled.shape) if propensities is None else np.asarray(propensities)
     whole = given.ndim == pulled.ndim + 1
-    k = given.shape[-1] if whole else int(pulled.max()) + 1
+    k = given.shape[-1] if whole else len(labels) or int(pulled.max()) + 1
+    _results.check_memory(pulled.size, k, "the rounds")
     if n_arms is not None:
         k = _checks.integer("n_arms", n_arms, k, k if whole else None)
     if labels and k != len(labels):
@@ -290,7 +306,7 @@ def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: 
         raise ValueError(f"arms must be less than the {k} of the propensities, got {pulled.max()}")
     logged = np.take_along_axis(chance, pulled[..., None], -1)[..., 0] if whole else chance
     if not (logged > 0.0).all() or not (chance >= 0.0 if zeros else chance > 0.0).all():
-        raise ValueError("propensities must all be positive, got one of 0 or less")
+        raise ValueError("propensities must all be positive here, got one of 0 or less: see `weights`")
     if whole:
         worst = float(np.abs(chance.sum(axis=-1) - 1.0).max())
         if worst > _SUM:

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import math
 import os
 import re
 import sys
@@ -50,8 +49,8 @@ class Column:
             found = f"{len(where):,} beyond {low:g} to {high:g}, the first in row {self.row_of[where[0]]:,}"
             found += f": {self.values[where[0]]}" * verbose + "; clamp=True puts them on the bounds"
             raise ValueError(f"bounds must not leave a value out, got {found}")
-        values, whole = self.values.copy(), self.values.dtype.kind in "iu"
-        values[below], values[above] = math.ceil(low) if whole else low, math.floor(high) if whole else high
+        values = self.values.astype(np.float64)  # whatever kind of numbers the other records are
+        values[below], values[above] = low, high
         return replace(self, values=values, clamped=len(where))
 
 

@@ -189,7 +189,7 @@ class _Judge(NamedTuple):
         more = bandits.simulate("uniform", self.means[own], **how)
         variance = (more.means * (1.0 - more.means) / (more.pulls - 1)).sum(axis=1)
         size = more.means[:, -1] - (more.means[:, 0] if skip else self.null)
-        shown = inference.z_test(size, 0.0, np.sqrt(np.fmax(variance, 1e-300))) <= self.alpha
+        shown = inference.z_test(size, 0.0, np.sqrt(np.where(variance > 0.0, variance, 1e300))) <= self.alpha
         side = np.where(arm == np.arange(k), (np.sign(size) * shown)[:, None], 0.0)
         lost = self.means.max() - self.means
         return side[:, None], half * lost.mean() + (lost[own] * more.pulls).sum(axis=1)
