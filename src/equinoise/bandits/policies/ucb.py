@@ -130,7 +130,7 @@ def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: boo
     return arm
 
 
-@njit
+@njit(forceinline=True)
 def choose_late(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
     """Choose where rewards come late; unless arms are drawn, one that waits for its first is left out."""
     arm = -1
