@@ -92,55 +92,82 @@ def tail(m, scale, delta):
     )
 
 
-def play(policy, theta, shown, words, noise_words, *, ridge, delta, sigma, binary, epsilon, clip, l1):
+class Ridges:
+    """Ridge regressions of K arms in d coordinates, and the index of a policy; see :func:`play`."""
+
+    def __init__(self, policy, n_arms, d, horizon, *, ridge, delta, sigma, epsilon, clip, l1):
+        self.policy, self.ridge, self.delta, self.sigma, self.clip = policy, ridge, delta, sigma, clip
+        self.gram = np.array([ridge * np.eye(d)] * n_arms)
+        self.moment, self.clipped, self.estimate = np.zeros((3, n_arms, d))
+        self.node_noise = [[] for _ in range(n_arms)]
+        levels = math.floor(math.log2(horizon)) + 1
+        self.scale = levels * (clip[1] - clip[0]) * l1 / epsilon
+        self.private = policy == "private-oful"
+        self.tails = [tail(m, self.scale, delta / d) if self.private else 0.0 for m in range(levels + 1)]
+
+    def choose(self, t, shown):
+        """Return the arm of round t, shown contexts [K, d]."""
+        best, arm = -math.inf, 0
+        for k, x in enumerate(shown):
+            inverse, n = np.linalg.inv(self.gram[k]), len(self.node_noise[k])
+            index = self.estimate[k] @ x
+            if self.policy in ("oful", "private-oful"):
+                radius = self.sigma * math.sqrt(len(x) * math.log((1 + n / self.ridge) / self.delta))
+                index += (radius + math.sqrt(self.ridge)) * math.sqrt(x @ inverse @ x)
+            if self.private:
+                index += np.abs(inverse @ x).sum() * self.tails[n.bit_count()]
+                if n == 0:
+                    index = math.inf
+            if index > best + 1e-9:
+                best, arm = index, k
+        return t % len(shown) if self.policy == "uniform" else arm
+
+    def learn(self, arm, x, y, noise_words):
+        """Give an arm its reward, and d words of noise."""
+        self.gram[arm] += np.outer(x, x)
+        self.moment[arm] += y * x
+        self.clipped[arm] += min(max(y, self.clip[0]), self.clip[1]) * x
+        self.node_noise[arm].append([self.scale * laplace(w) for w in noise_words])
+        total = self.clipped[arm].copy() if self.private else self.moment[arm].copy()
+        n = len(self.node_noise[arm])
+        while self.private and n:
+            total += self.node_noise[arm][n - 1]
+            n &= n - 1
+        self.estimate[arm] = np.linalg.inv(self.gram[arm]) @ total
+
+
+def play(policy, theta, shown, words, noise_words, *, binary, sigma, **setting):
     """Play one replicate; return arms [T], regret [T], pulls, theta_hat, V^-1 and the estimates of the index.
 
     theta [K, d]; shown [T, K, d] contexts; words two a round, noise_words d a round; l1 the largest L1 norm
     of a context. An index that exceeds another by less than 1e-9 does not beat it.
     """
     horizon, n_arms, d = shown.shape
-    gram = np.array([ridge * np.eye(d)] * n_arms)
-    moment, clipped = np.zeros((n_arms, d)), np.zeros((n_arms, d))
-    node_noise = [[] for _ in range(n_arms)]
-    levels = math.floor(math.log2(horizon)) + 1
-    scale = levels * (clip[1] - clip[0]) * l1 / epsilon
-    private = policy == "private-oful"
-    tails = [tail(m, scale, delta / d) if private else 0.0 for m in range(levels + 1)]
+    ridges = Ridges(policy, n_arms, d, horizon, sigma=sigma, **setting)
     arms, regret = [], []
-    estimate = np.zeros((n_arms, d))
     for t in range(horizon):
-        best, arm = -math.inf, 0
-        for k in range(n_arms):
-            x, inverse, n = shown[t, k], np.linalg.inv(gram[k]), len(node_noise[k])
-            index = estimate[k] @ x
-            if policy in ("oful", "private-oful"):
-                radius = sigma * math.sqrt(d * math.log((1 + n / ridge) / delta)) + math.sqrt(ridge)
-                index += radius * math.sqrt(x @ inverse @ x)
-            if private:
-                index += np.abs(inverse @ x).sum() * tails[n.bit_count()]
-                if n == 0:
-                    index = math.inf
-            if index > best + 1e-9:
-                best, arm = index, k
-        if policy == "uniform":
-            arm = t % n_arms
-        x, means = shown[t, arm], (theta * shown[t]).sum(axis=1)
+        arm = ridges.choose(t, shown[t])
+        means = (theta * shown[t]).sum(axis=1)
         if binary:
             y = 1.0 if uniform(words[2 * t]) < (1 + means[arm]) / 2 else -1.0
         else:
             y = means[arm] + sigma * normal_pair(words[2 * t], words[2 * t + 1])[0]
         arms.append(arm)
         regret.append(means.max() - means[arm])
-        gram[arm] += np.outer(x, x)
-        moment[arm] += y * x
-        clipped[arm] += min(max(y, clip[0]), clip[1]) * x
-        node_noise[arm].append([scale * laplace(w) for w in noise_words[t * d : (t + 1) * d]])
-        total = clipped[arm].copy() if private else moment[arm].copy()
-        n = len(node_noise[arm])
-        while private and n:
-            total += node_noise[arm][n - 1]
-            n &= n - 1
-        estimate[arm] = np.linalg.inv(gram[arm]) @ total
-    inverse = np.linalg.inv(gram)
-    theta_hat = np.einsum("kij,kj->ki", inverse, moment)
-    return arms, np.cumsum(regret), np.bincount(arms, minlength=n_arms), theta_hat, inverse, estimate
+        ridges.learn(arm, shown[t, arm], y, noise_words[t * d : (t + 1) * d])
+    inverse = np.linalg.inv(ridges.gram)
+    theta_hat = np.einsum("kij,kj->ki", inverse, ridges.moment)
+    return arms, np.cumsum(regret), np.bincount(arms, minlength=n_arms), theta_hat, inverse, ridges.estimate
+
+
+def walk(policy, x, arms, rewards, n_arms, noise_words, horizon, **setting):
+    """Walk the rows of a log, contexts x [M, d]; return those whose arm was the policy's, up to a horizon."""
+    d = x.shape[1]
+    ridges = Ridges(policy, n_arms, d, horizon, clip=(0.0, 1.0), l1=np.abs(x).sum(axis=1).max(), **setting)
+    used = []
+    for row, (one, arm, reward) in enumerate(zip(x, arms, rewards, strict=True)):
+        t = len(used)
+        if t < horizon and ridges.choose(t, [one] * n_arms) == arm:
+            ridges.learn(arm, one, reward, noise_words[t * d : (t + 1) * d])
+            used.append(row)
+    return used

@@ -215,7 +215,7 @@ def simulated(name, **options):
     if name == "efb":
         return efb.simulate(*games.load("kuhn_poker"), epsilon=1.0, learner="uniform", **chosen)
     if name == "bandit":
-        return bandits.simulate("private-ucb", [0.25, 0.5], epsilon=0.5, **chosen)
+        return bandits.simulate("private-ucb", [0.25, 0.5], epsilon=0.5, counter="binary", **chosen)
     return bandits.linear.simulate("uniform", n_arms=2, dimension=2, **chosen)
 
 

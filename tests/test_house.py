@@ -30,7 +30,7 @@ BUDGETS = {
 STILL = {
     "core": 1_710,
     "mechanisms": 1_180,
-    "bandits": 4_850,
+    "bandits": 5_050,
     "games": 3_837,
     "efb": 2_982,
     "nvo": 5_100,

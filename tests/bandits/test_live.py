@@ -390,12 +390,9 @@ def test_what_waits_stays_with_its_arm_when_another_goes():
 
 
 def test_a_width_counts_all_arms_in_play():
-    """Also while some of them wait for their first reward: then the policy sees a part of its state."""
     bandit = make("published", 4)
     go_on(bandit, 40, table(1))
     state = bandit._player.state
-    part = bandit._player._only([0, 2])
-    assert part.privacy == state.privacy and part.pulls.tolist() == state.pulls[[0, 2]].tolist()
     bandit.add_arm()
     assert bandit._player.state.privacy.published == pytest.approx(1.25 * state.privacy.published)
     bandit.drop_arm(1)
@@ -773,8 +770,19 @@ def test_the_frame_of_a_private_bandit():
     bandit.select(3)
     frame = bandit.to_frame()
     assert frame.pending.sum() == 3 and frame.arm.tolist() == ["A", "B"]
-    assert frame.private_mean.tolist() == bandit.private_means.tolist()
+    assert bandit.to_frame(raw=True).private_mean.tolist() == bandit.private_means.tolist()
     assert repr(bandit) == "PrivateUCB(2 arms, round 53 of 200, epsilon=1)"
+
+
+def test_the_frame_puts_private_means_back_into_the_bounds():
+    bandit = make("dp-klucb", 6, epsilon=0.05, bounds=(-1, 1), clip_sums=False)
+    go_on(bandit, 5, -np.ones((5, 6)))
+    raw, shown = bandit.private_means, bandit.to_frame().private_mean.to_numpy()
+    assert (raw[:5] < -1.0).any() and (raw[:5] > 1.0).any() and np.isnan([raw[5], shown[5]]).all()
+    assert shown[:5].tolist() == [min(max(mean, -1.0), 1.0) for mean in raw[:5]]
+    np.testing.assert_array_equal(bandit.to_frame(raw=True).private_mean, raw)
+    with pytest.raises(TypeError, match="raw must be True or False"):
+        bandit.to_frame(raw=1)
 
 
 # ----------------------------------------------------------------------------------------------------------

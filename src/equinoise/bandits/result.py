@@ -77,7 +77,7 @@ class BanditRun(Regretted):
     regret : float64[R, C]
         Cumulative pseudo-regret: over the arms, how far the mean is below the best one times the pulls.
     true_means : float64[K] or float64[R, K]
-    policy, epsilon, reward, sigma, ties, options, seed
+    policy, epsilon, reward, sigma, ties, options, seed, delay
         As they were given or chosen; None for an epsilon or a sigma that is not used.
     arms, rewards, propensities : int64[R, T], float64[R, T], float64[R, T, K]
         Every round, where the history was asked for, else None. Propensities are the exact probabilities with
@@ -99,6 +99,7 @@ class BanditRun(Regretted):
     arms: Ints | None = None
     rewards: Floats | None = None
     propensities: Floats | None = None
+    delay: int = 0
 
     @property
     def means(self) -> Floats:

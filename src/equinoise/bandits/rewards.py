@@ -190,19 +190,59 @@ def play_rounds(advance: Any, state: Any, run: Run) -> None:
             at += 1
 
 
+class Late(NamedTuple):
+    """A policy whose rewards come D rounds late, played in place of its state."""
+
+    state: Any  # what the policy knows
+    pulls: Ints  # [K, W] all, and the sums of their rewards
+    reward_sum: Floats  # [K, W]
+    arm: Ints  # [D, W] of the last D rounds, as are those below
+    reward: Floats  # [D, W]
+    noise: Floats  # [D, W]
+
+
+def make_late(state: Any, delay: int) -> Late:
+    """Return a policy before its first round that hears of a round D rounds later, D at least 1."""
+    shape, ring = state.pulls.shape, (delay, state.pulls.shape[1])
+    return Late(state, **zeros(shape, "pulls", "reward_sum"), **zeros(ring, "arm", "reward noise"))
+
+
 @njit(inline="always")
-def advance_rounds(
-    choose: Any, update: Any, state: Any, tape: Tape, first: int, end: int, random_ties: bool
+def advance_late_rounds(
+    choose: Any, update: Any, late: Late, tape: Tape, first: int, end: int, random_ties: bool
 ) -> None:
-    """Play the rounds first..end-1 of all lanes, one after the other; row 0 of the tape is round first."""
-    noisy = tape.noise.shape[0] > 0
-    for lane in range(state.pulls.shape[1]):
+    """Play the rounds first..end-1 of all lanes, and tell in round t the reward and noise of round t - D."""
+    state, delay = late.state, late.arm.shape[0]
+    for lane in range(late.pulls.shape[1]):
         for t in range(first, end):
-            i = t - first
+            i, slot = t - first, t % delay
             word = tape.tie[i, lane] if random_ties else np.uint64(0)
             arm = choose(state, lane, t, word, random_ties)
-            noise = tape.noise[i, lane] if noisy else 0.0
-            update(state, lane, t, arm, reward_of(tape, i, arm, lane), noise)
+            state.pending[arm, lane] += 1
+            if t >= delay:
+                told = late.arm[slot, lane]
+                update(state, lane, t, told, late.reward[slot, lane], late.noise[slot, lane])
+                state.pending[told, lane] -= 1
+            late.arm[slot, lane], late.reward[slot, lane] = arm, reward_of(tape, i, arm, lane)
+            late.noise[slot, lane] = tape.noise[i, lane] if tape.noise.shape[0] > 0 else 0.0
+            late.pulls[arm, lane] += 1
+            late.reward_sum[arm, lane] += late.reward[slot, lane]
+
+
+@njit
+def first_arm(pulls: Ints, pending: Ints, lane: int) -> int:
+    """Return the arm of a lane that comes before any index, or -1; both int64[K, W].
+
+    It is the lowest one never selected; with no reward told of any, the one selected least.
+    """
+    known, least = False, 0
+    for arm in range(pulls.shape[0]):
+        if pulls[arm, lane] + pending[arm, lane] == 0:
+            return arm
+        known |= pulls[arm, lane] > 0
+        if pending[arm, lane] < pending[least, lane]:
+            least = arm
+    return -1 if known else least
 
 
 @njit

@@ -31,10 +31,12 @@ class _Task(NamedTuple):
     checkpoints: Ints
     key: Words
     history: bool
+    delay: int
 
     def _identity(self) -> tuple[Any, ...]:
         """Return what results depend on: tables only save time, and only where there are many replicates."""
-        return tuple(self._replace(tables=None))[: None if self.history else -1]
+        idle = 0 if self.delay else 1 if self.history else 2  # fields that came later, at their defaults
+        return tuple(self._replace(tables=None))[: len(self) - idle]
 
 
 def simulate(
@@ -56,6 +58,7 @@ def simulate(
     width: str = "counter",
     counter: str = "k-ary",
     history: bool = False,
+    delay: int = 0,
     **options: Any,
 ) -> BanditRun:
     """Let a policy gather rewards from K arms over T rounds, many times over [1]_.
@@ -89,6 +92,11 @@ def simulate(
     history : bool
         Keep every round in the run: arms, rewards and, where the policy draws arms with probabilities that it
         knows, propensities. It takes (2 + K) T numbers a replicate, and some more time.
+    delay : int
+        The policy hears of the reward of a round only after so many more rounds, and goes by the rules of
+        live bandits: an arm never selected comes first, one that waits for its first reward is left out.
+        Rewards still out at the end count in the run. Private policies stay private, since when a reward
+        enters a sum depends on the clock and the choices alone. Refused by dp-se, which has no such rules.
     **options
         Options of the policy, as its row in POLICIES has them.
 
@@ -119,21 +127,17 @@ def simulate(
     rounds = _checks.integer("horizon", horizon, n_arms, MAX_HORIZON)
     spread = _checks.number("sigma", sigma, 0.0, LARGEST)
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
+    late = _checks.integer("delay", delay, 0, MAX_HORIZON)
+    if late and not hasattr(chosen.spec.kernels, "play_late"):
+        raise ValueError(f"delay must be 0 for the policy {policy!r}, got {late}")
     kept = (2 + n_arms) * rounds if _checks.flag("history", history) else 0
-    _results.check_memory(n, 2 * n_arms + len(checkpoints) + kept)
+    _results.check_memory(n, 2 * n_arms + len(checkpoints) + kept + 3 * _LANES * min(late, rounds) // n)
     from equinoise._random import stream_key
 
     spec, budget, given, order = chosen
     tables = spec.make_tables(n_arms, rounds, budget, rounds if n >= _WORTH_TABLES else 0, given)
-    drawn = (
-        list(REWARDS).index(kind),
-        spread,
-        chosen.random_ties,
-        checkpoints,
-        stream_key(seed),
-        bool(history),
-    )
-    task = _Task(spec.name, true_means, rounds, budget, given, tables, *drawn)
+    drawn = list(REWARDS).index(kind), spread, order == "random", checkpoints, stream_key(seed), bool(history)
+    task = _Task(spec.name, true_means, rounds, budget, given, tables, *drawn, min(late, rounds))
     how: dict[str, Any] = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     result = replicates.run(functools.partial(_run_block, task), n, work=rounds, **how)
     return BanditRun(
@@ -147,6 +151,7 @@ def simulate(
         ties=order,
         options=given,
         seed=seed,
+        delay=late,
     )
 
 
@@ -186,25 +191,27 @@ def _run_lanes(task: _Task, first: int, end: int) -> dict[str, Array]:
     run = rewards.Run(*drawn, task.checkpoints, mean.max(axis=0) - mean, regret, task.random_ties, 0, 0)
     setting = len(mean), lanes, task.horizon, task.epsilon, task.options
     state = spec.make_state(*setting, tables=task.tables, key=task.key, first=first)
+    play = spec.kernels.play_late if task.delay else spec.kernels.play
+    played = rewards.make_late(state, task.delay) if task.delay else state
     piece = 1 if task.history else max(_CHUNK, _WORK_A_PIECE // lanes)
     story: list[dict[str, Array]] = []
     for begin in range(0, task.horizon, piece):
-        stop, before = min(begin + piece, task.horizon), state.pulls.copy()
-        spec.kernels.play(state, run._replace(first=begin, end=stop))
+        stop, before = min(begin + piece, task.horizon), played.pulls.copy()
+        play(played, run._replace(first=begin, end=stop))
         replicates.tick((stop - begin) * n)
         if task.history:
-            story.append(_round(tape, state, before, n))
-    arrays = {"reward_sum": state.reward_sum, "pulls": state.pulls, "regret": regret}
+            story.append(_round(tape, played.pulls - before, rewards.shares_of(state), n))
+    arrays = {"reward_sum": played.reward_sum, "pulls": played.pulls, "regret": regret}
     made = {name: np.ascontiguousarray(array.T[:n]) for name, array in arrays.items()}
     return made | {name: np.stack([one[name] for one in story], 1) for name in (story[0] if story else {})}
 
 
-def _round(tape: Any, state: Any, before: Ints, n: int) -> dict[str, Array]:
+def _round(tape: Any, pulled: Ints, share: Floats | None, n: int) -> dict[str, Array]:
     """Return arms [N] and rewards [N] of the last round, and probabilities [N, K] where they are known."""
     from equinoise.bandits import rewards
 
-    arms = (state.pulls - before).argmax(axis=0)[:n]
+    arms = pulled.argmax(axis=0)[:n]
     drawn, mean = tape.reward[0, :n], tape.mean[arms, np.arange(n)]
     paid = np.where(drawn < mean, 1.0, 0.0) if tape.kind == rewards.BERNOULLI else mean + drawn
-    told, share = {"arms": arms, "rewards": paid}, rewards.shares_of(state)
+    told = {"arms": arms, "rewards": paid}
     return told if share is None else {**told, "propensities": share.T[:n].copy()}

@@ -15,7 +15,7 @@ import numpy as np
 
 from equinoise._jit import njit
 from equinoise._random import fill_words, laplace, uniform
-from equinoise._typing import Any, Floats, Words
+from equinoise._typing import Any, Floats, Ints, Words
 from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, fill_normals
 from equinoise.mechanisms.kernels import prefix_total
 
@@ -61,6 +61,38 @@ def play_private(plan: Plan, learner: Learner, streams: Words, scratch: Round, f
     an index without its width would never be reached by the others.
     """
     _play(_score_private, _estimate_privately, plan, learner, streams, scratch, first, end)
+
+
+@njit
+def walk(plan: Plan, learner: Learner, streams: Words, scratch: Round, log: Any, used: Ints) -> int:
+    """Walk the rows of a log in one lane; learn from those whose arm is chosen, and return their number.
+
+    A row's context is that of all arms, plan.context float64[M, 1, d]; log is (arms int64[M], rewards
+    float64[M]). The rows that are used are written to used int64[N]: no more than N are.
+    """
+    private, dimension, t = plan.noise_width.size > 0, scratch.played.shape[0], 0
+    for row in range(log[0].size):
+        if t == used.size:
+            break
+        for i in range(scratch.context.shape[0]):
+            scratch.context[i, 0] = plan.context[row, 0, i % dimension]
+        if private:
+            _score_private(learner, scratch)
+        else:
+            _score(learner, scratch)
+        _choose(plan, learner, scratch, t)
+        if scratch.arm[0] != log[0][row]:
+            continue
+        scratch.reward[0], used[t] = log[1][row], row
+        t += 1
+        _take_out(learner, scratch)
+        _regress(scratch)
+        _put_back(plan, learner, scratch)
+        if private:
+            _estimate_privately(plan, learner, streams, scratch)
+        else:
+            _estimate(plan, learner, streams, scratch)
+    return t
 
 
 @njit

@@ -18,6 +18,7 @@ from equinoise.mechanisms.kernels import fill_widths
 _LANES = 128  # enough that the entry into a loop over lanes costs little
 _FEWEST_LANES = 16
 _MEMORY = 2**22  # bytes of a state, at which there are fewer lanes: about what a core's cache holds
+PURPOSES = CONTEXT, REWARD, NOISE  # of streams
 _THETA = 1  # entity of the stream from which coefficients are drawn
 
 
@@ -131,6 +132,14 @@ def make_plan(
     return Plan(np.empty((0, 0)), contexts, width, noise_width, *rewards)
 
 
+def read_only(plan: Plan) -> Plan:
+    """Return a plan whose arrays are read-only, also where they come from another process."""
+    for part in plan:
+        if isinstance(part, np.ndarray):
+            part.flags.writeable = False
+    return plan
+
+
 @kept_as("equinoise.bandits._linear_task.run_block")
 def run_block(task: Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1, as many side by side as is best; this is what executors are given."""
@@ -142,10 +151,7 @@ def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
     k, d, n = task.n_arms, task.dimension, stop - start
     lanes = full(n)
     theta = _theta(task, start, stop, lanes)
-    plan = task.plan._replace(theta=np.ascontiguousarray(theta.reshape(lanes, -1).T))
-    for part in plan:  # read-only, also where they come from another process
-        if isinstance(part, np.ndarray):
-            part.flags.writeable = False
+    plan = read_only(task.plan._replace(theta=np.ascontiguousarray(theta.reshape(lanes, -1).T)))
     learner = make_learner(plan, k, d, task.ridge)
     regret = _play(task, plan, learner, start)
     inverse = gram_inverse(learner, k, d)
@@ -184,7 +190,7 @@ def _theta(task: Task, start: int, stop: int, lanes: int) -> Floats:
 def _play(task: Task, plan: Plan, learner: Learner, start: int) -> Floats:
     """Play all rounds and return the regret at the checkpoints, float64[W, C]; tell progress in between."""
     lanes = learner.regret.size
-    streams = make_streams(task.key, start, lanes, (CONTEXT, REWARD, NOISE))
+    streams = make_streams(task.key, start, lanes, PURPOSES)
     scratch = make_round(task.n_arms, task.dimension, lanes)
     piece = max(1, _WORK_A_PIECE // (lanes * task.n_arms * task.dimension * (task.dimension + 20)))
     kernel = kernels.play_private if plan.noise_width.size else kernels.play

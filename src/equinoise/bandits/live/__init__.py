@@ -14,7 +14,9 @@ open takes them), and arms with names come and go. Threads may share a bandit: i
 Those of which the registry says all are made of its rows when first asked for.
 """
 
-from equinoise import inference
+import numpy as np
+
+from equinoise import _checks, inference
 from equinoise._checks import checked
 from equinoise._live import locked
 from equinoise._random import stream_key
@@ -126,7 +128,7 @@ class PrivateBandit(Bandit):
         """The noised means that the policy decides on, float64[K], in the units of the rewards.
 
         NaN for an arm of which nothing was released; what was last known of an arm that was dropped. Noise
-        may carry them out of the bounds.
+        may carry them out of the bounds, to which :meth:`to_frame` puts them back.
         """
         known = self._tallies.last_release.copy()
         known[self._rows] = self._player.releases
@@ -142,9 +144,14 @@ class PrivateBandit(Bandit):
         return float(self._setting.span * inference.bias_bound(self.epsilon))
 
     @locked
-    def to_frame(self) -> DataFrame:
-        """Return one row for each arm: as other bandits do, with private_mean and bias_bound."""
-        return super().to_frame().assign(private_mean=self.private_means, bias_bound=self.bias_bound)
+    def to_frame(self, *, raw: bool = False) -> DataFrame:
+        """Return one row for each arm: as other bandits do, with private_mean and bias_bound.
+
+        A private_mean that noise carried out of the bounds is put back to the next one, unless `raw`.
+        """
+        known, setting = self.private_means, self._setting
+        shown = known if _checks.flag("raw", raw) else np.clip(known, setting.low, setting.high)
+        return super().to_frame().assign(private_mean=shown, bias_bound=self.bias_bound)
 
 
 class _OpenBandit(Bandit):

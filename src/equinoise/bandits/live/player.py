@@ -147,38 +147,11 @@ class Player:
         return None if shares is None else shares[:, 0]
 
     def choose(self, t: int, tie_word: Any) -> int:
-        """Return the row of round t, and wait for its reward.
-
-        A row that was never selected comes first. Rows whose first reward is still to come are left out;
-        where there are no others, the one that was selected least. Not so where rows are drawn.
-        """
-        pulls = self.pulls
-        untouched = pulls + self.waiting == 0
-        if "pending" in self.state._fields:
-            self.state.pending[:, 0] = self.waiting
-        current = int(self.state.current[0]) if self._in_batches else -1
-        if current >= 0 and self.waiting[current] >= self.state.left[current, 0]:
-            self.state.current[0] = -1  # enough was selected to fill the batch: others may have their turn
-        if untouched.any() and self.shares is None:
-            row = int(untouched.argmax())
-        elif pulls.all() or self.shares is not None:
-            row = int(self._kernels.choose(self.state, 0, t, tie_word, self._random_ties))
-        elif pulls.any():
-            known = np.flatnonzero(pulls).tolist()
-            part = self._only(known)
-            row = known[int(self._kernels.choose(part, 0, t, tie_word, self._random_ties))]
-        else:
-            row = int(self.waiting.argmin())
+        """Return the row of round t, as ``choose_late`` of its kernels says, and wait for its reward."""
+        self.state.pending[:, 0] = self.waiting
+        row = int(self._kernels.choose_late(self.state, 0, t, tie_word, self._random_ties))
         self.waiting[row] += 1
-        if self._in_batches:  # it is kept to the row that it last selected, until that row's batch is full
-            self.state.current[0] = row
         return row
-
-    def _only(self, rows: Sequence[int]) -> Any:
-        """Return a state of some rows, with the numbers (such as K in a width) of all."""
-        part, state = self._make(len(rows)), self.state._asdict()
-        numbers = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
-        return self._moved(part._replace(**numbers), rows)
 
     def _moved(self, new: Any, rows: Sequence[int]) -> Any:
         """Copy row rows[i] to row i of a new state, and the open batch if its row goes along; return it."""
@@ -193,10 +166,7 @@ class Player:
 
     def give(self, t: int, row: int, reward: float, noise: float) -> None:
         """Give a row a reward in round t; after an exception nothing has changed."""
-        current = int(self.state.current[0]) if self._in_batches else row
         self._feed.give(self._kernels, self.state, t, row, reward, noise)
-        if row != current:  # a late reward of another row: it neither opens nor closes the batch
-            self.state.current[0] = current
 
     def add_row(self) -> None:
         """Begin one more row, which knows nothing."""

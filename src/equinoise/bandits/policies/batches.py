@@ -42,8 +42,9 @@ from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._random import integer, next_word, uniform
 from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
+from equinoise.bandits import rewards
 from equinoise.bandits.policies.drawn import Chances, draw_arm, make_chances, sample
-from equinoise.bandits.rewards import BERNOULLI, Run, Tape, own_words, play_rounds, reward_of, zeros
+from equinoise.bandits.rewards import Late, Run, Tape, advance_late_rounds, own_words, play_rounds, reward_of
 
 ALL, LAST, SAMPLED = 0, 1, 2  # the rules of dp-klucb, adap-ucb and lazy-dp-ts
 THOMPSON, GREEDY = 3, 4  # and of what is not private
@@ -62,8 +63,8 @@ class Batches(NamedTuple):
     length: Ints  # [K, W] and has when it is full
     private_sum: Floats  # [K, W] noised sum that choices are made on
     private_n: Ints  # [K, W] the number of rewards in it
-    current: Ints  # [W] the arm whose batch must be finished first, or -1; empty where arms are drawn
-    pending: Ints  # [K, W] selections whose rewards are still to come, where live play tells
+    current: Ints  # [W] the arm whose batch must be finished first, or -1; empty for posterior draws
+    pending: Ints  # [K, W] selections whose rewards are still to come
     score: Floats  # [K, W] scratch
     chances: Chances  # where posterior draws come from
     epsilon: float
@@ -89,7 +90,7 @@ def make_state(
     shape = n_arms, lanes
     rows = n_arms if floor > 0.0 or rule > SAMPLED else 0
     return Batches(
-        **zeros(shape, "pulls private_n pending", "reward_sum batch_sum private_sum score"),
+        **rewards.zeros(shape, "pulls private_n pending", "reward_sum batch_sum private_sum score"),
         left=np.ones(shape, dtype=np.int64),
         length=np.ones(shape, dtype=np.int64),
         current=np.full(0 if rule >= SAMPLED else lanes, -1, dtype=np.int64),
@@ -98,15 +99,6 @@ def make_state(
         rule=rule,
         clip=clip_sums,
     )
-
-
-@njit
-def never_pulled(pulls: Ints, lane: int) -> int:
-    """Return the lowest arm of a lane that was never pulled, or -1."""
-    for arm in range(pulls.shape[0]):
-        if pulls[arm, lane] == 0:
-            return arm
-    return -1
 
 
 @njit
@@ -133,7 +125,7 @@ def gather(state: Batches, tape: Tape, lane: int, arm: int, start: int, stop: in
     """Pull an arm in the rows start..stop-1 of tape, to the same bits as :func:`update` row by row."""
     state.pulls[arm, lane] += stop - start
     state.left[arm, lane] -= stop - start
-    if tape.kind == BERNOULLI:  # sums of ones are exact in any order
+    if tape.kind == rewards.BERNOULLI:  # sums of ones are exact in any order
         mean = tape.mean[arm, lane]
         ones = 0
         for i in range(start, stop):
@@ -153,27 +145,39 @@ def gather(state: Batches, tape: Tape, lane: int, arm: int, start: int, stop: in
 
 @njit(forceinline=True)
 def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
-    """Return the arm of round t (from 0): the one whose batch is open, else that of the largest score."""
-    if state.rule < SAMPLED and state.current[lane] >= 0:
-        return state.current[lane]
+    """Return the arm of round t (from 0): the one whose batch is open, else that of the largest score.
+
+    A batch is open until enough was selected to fill it. An arm that waits for its first reward is left out.
+    """
     if state.chances.share.size > 0:
         return _drawn(state, lane, t)
-    arm = never_pulled(state.pulls, lane)
-    if arm >= 0:
-        return arm
-    log_t = np.log(t + 1.0)
-    for a in range(state.pulls.shape[0]):
-        total, n = state.private_sum[a, lane], np.float64(state.private_n[a, lane])
-        if state.rule == ALL:
-            mean = min(max(total / n, 0.0), 1.0)
-            state.score[a, lane] = log_odds_bound(mean, log_t / n, state.epsilon)
-        elif state.rule == LAST:
-            width = ALPHA * log_t
-            state.score[a, lane] = total / n + np.sqrt(width / (2.0 * n)) + width / (state.epsilon * n)
-        else:
-            alpha, beta = _posterior(state, lane, t, a)
-            state.score[a, lane] = draw_beta(own_words(state.chances, lane, t, a), alpha, beta)
-    return best(state.score, lane, tie_word, random_ties)
+    arm = rewards.first_arm(state.pulls, state.pending, lane)
+    if arm < 0 and state.rule < SAMPLED:
+        held = state.current[lane]
+        if held >= 0 and state.pulls[held, lane] > 0 and state.pending[held, lane] < state.left[held, lane]:
+            arm = held
+    if arm < 0:
+        log_t = np.log(t + 1.0)
+        for a in range(state.pulls.shape[0]):
+            total, n = state.private_sum[a, lane], np.float64(state.private_n[a, lane])
+            if n == 0.0:
+                state.score[a, lane] = -np.inf
+            elif state.rule == ALL:
+                mean = min(max(total / n, 0.0), 1.0)
+                state.score[a, lane] = log_odds_bound(mean, log_t / n, state.epsilon)
+            elif state.rule == LAST:
+                width = ALPHA * log_t
+                state.score[a, lane] = total / n + np.sqrt(width / (2.0 * n)) + width / (state.epsilon * n)
+            else:
+                alpha, beta = _posterior(state, lane, t, a)
+                state.score[a, lane] = draw_beta(own_words(state.chances, lane, t, a), alpha, beta)
+        arm = best(state.score, lane, tie_word, random_ties)
+    if state.rule < SAMPLED:
+        state.current[lane] = arm
+    return arm
+
+
+choose_late = choose  # the one that live bandits ask
 
 
 @njit(forceinline=True)
@@ -210,8 +214,6 @@ def _drawn(state: Batches, lane: int, t: int) -> int:
 @njit
 def update(state: Batches, lane: int, t: int, arm: int, reward: float, noise: float) -> None:
     """Take the reward of round t; noise is a standard Laplace draw, used where a batch ends."""
-    if state.rule < SAMPLED:
-        state.current[lane] = arm
     state.pulls[arm, lane] += 1
     state.reward_sum[arm, lane] += reward
     state.batch_sum[arm, lane] += reward
@@ -238,7 +240,7 @@ def _release(state: Batches, lane: int, arm: int, noise: float) -> None:
             state.pulls[arm, lane] if state.rule == LAST else 2 * state.length[arm, lane]
         )
     state.left[arm, lane] = state.length[arm, lane]
-    if state.rule < SAMPLED:
+    if state.rule < SAMPLED and state.current[lane] == arm:  # not by a late reward of another arm
         state.current[lane] = -1
 
 
@@ -251,11 +253,7 @@ def advance(state: Batches, tape: Tape, first: int, end: int, random_ties: bool)
         while t < end:
             word = tape.tie[t - first, lane] if random_ties else np.uint64(0)
             arm = choose(state, lane, t, word, random_ties)
-            if state.rule >= SAMPLED:
-                stop = t + 1
-            else:
-                stop = min(end, t + state.left[arm, lane])
-                state.current[lane] = arm
+            stop = t + 1 if state.rule >= SAMPLED else min(end, t + state.left[arm, lane])
             gather(state, tape, lane, arm, t - first, stop - first)
             if state.left[arm, lane] == 0:
                 _release(state, lane, arm, tape.noise[stop - 1 - first, lane] if noisy else 0.0)
@@ -266,6 +264,18 @@ def advance(state: Batches, tape: Tape, first: int, end: int, random_ties: bool)
 def play(state: Batches, run: Run) -> None:
     """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
     play_rounds(advance, state, run)
+
+
+@njit
+def advance_late(late: Late, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 of every lane, whose rewards come late."""
+    advance_late_rounds(choose, update, late, tape, first, end, random_ties)
+
+
+@njit
+def play_late(late: Late, run: Run) -> None:
+    """Play a run whose rewards come late."""
+    play_rounds(advance_late, late, run)
 
 
 @njit

@@ -16,7 +16,7 @@ import numpy as np
 
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
-from equinoise.bandits.rewards import Run, Tape, advance_rounds, play_rounds, zeros
+from equinoise.bandits.rewards import Run, Tape, play_rounds, reward_of, zeros
 
 _LONGEST = 2.0**62  # a tiny epsilon asks for an epoch that no integer counts; none so long is ever over
 
@@ -136,7 +136,10 @@ def update(state: Elimination, lane: int, t: int, arm: int, reward: float, noise
 @njit
 def advance(state: Elimination, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 of all lanes; row 0 of the tape is round first."""
-    advance_rounds(choose, update, state, tape, first, end, random_ties)
+    for lane in range(state.turn.size):
+        for t in range(first, end):
+            arm, i = state.turn[lane], t - first
+            update(state, lane, t, arm, reward_of(tape, i, arm, lane), tape.noise[i, lane])
 
 
 @njit

@@ -5,8 +5,9 @@ A row names a kernel module of this package. All have one shape. ``make_state(n_
 random_ties) -> arm`` and ``update(state, lane, t, arm, reward, noise)``, noise a standard Laplace draw, play
 one round of one lane; ``advance(state, tape, first, end, random_ties)`` plays a chunk of rounds for all
 lanes, and ``play(state, run)`` all rounds (see :mod:`~equinoise.bandits.rewards`). Round numbers count from
-0. A module that shares tables between lanes has ``make_tables(n_arms, horizon, epsilon, n_rounds,
-**options)`` too.
+0. Where rewards may come late there are ``choose_late``, which live bandits ask, and ``play_late``, and the
+state has pending int64[K, W], selections without a reward. A module that shares tables between lanes has
+``make_tables(n_arms, horizon, epsilon, n_rounds, **options)`` too.
 """
 
 import importlib

@@ -24,9 +24,10 @@ import numpy as np
 from equinoise._jit import njit
 from equinoise._random import integer
 from equinoise._typing import Any, Floats, Ints, NamedTuple
+from equinoise.bandits import rewards
 from equinoise.bandits.policies import widths as at
 from equinoise.bandits.policies.drawn import Chances, draw_arm, make_chances
-from equinoise.bandits.rewards import Run, Tape, own_words, play_rounds, reward_of, zeros
+from equinoise.bandits.rewards import Late, Run, Tape, advance_late_rounds, play_rounds, reward_of
 from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, kary_digit, kary_total, prefix_total
 
 _AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and written less often
@@ -37,6 +38,7 @@ class IndexState(NamedTuple):
     """State of W lanes with K arms; without privacy it has no rows in kind, totals and widths."""
 
     pulls: Ints  # [K, W]
+    pending: Ints  # [K, W], selections whose rewards are still to come
     reward_sum: Floats  # [K, W], the true sums
     mean: Floats  # [K, W], (S + N)/n, infinite for an arm never pulled; for uniform play minus the pulls
     root: Floats  # [K, W], 1/sqrt(2 n), or 0
@@ -75,8 +77,7 @@ def make_state(
     rows, words = n_arms * options.pop("drawn", False), (options.pop("key", None), options.pop("first", 0))
     privacy = at.OPEN if rule is not None else at.make_privacy(n_arms, horizon, epsilon, **options)
     return IndexState(
-        pulls=np.zeros(shape, np.int64),
-        reward_sum=np.zeros(shape),
+        **rewards.zeros(shape, "pulls pending", "reward_sum"),
         mean=np.full(shape, 0.0 if rule == at.UNIFORM else np.inf),
         root=np.zeros(shape),
         kind=np.zeros((n_arms if rule is None else 0, lanes), np.int64),
@@ -86,7 +87,7 @@ def make_state(
         rule=at.UCB if rule is None else rule,
         privacy=privacy,
         chances=make_chances(rows, lanes, *words),
-        **zeros((lanes,), "arm pulled", "score total"),
+        **rewards.zeros((lanes,), "arm pulled", "score total"),
         twice=np.zeros((_AT_ONCE, lanes)),
     )
 
@@ -130,6 +131,18 @@ def choose(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: boo
 
 
 @njit(forceinline=True)
+def choose_late(state: IndexState, lane: int, t: int, tie_word: Any, random_ties: bool) -> int:
+    """Choose where rewards come late; unless arms are drawn, one that waits for its first is left out."""
+    arm = -1
+    if state.chances.share.size == 0:
+        arm = rewards.first_arm(state.pulls, state.pending, lane)
+        for k in range(state.pulls.shape[0]):
+            if state.pulls[k, lane] == 0:
+                state.mean[k, lane] = -np.inf
+    return choose(state, lane, t, tie_word, random_ties) if arm < 0 else arm
+
+
+@njit(forceinline=True)
 def _noise_of(state: IndexState, lane: int, t: int, arm: int, n: int, noise: float) -> float:
     """Return the noise in the n-th sum of an arm, to which round t brings a standard draw."""
     privacy = state.privacy
@@ -141,7 +154,7 @@ def _noise_of(state: IndexState, lane: int, t: int, arm: int, n: int, noise: flo
     half, none = privacy.half, np.uint64(0)
     digit, block = kary_digit(n - 1, half), (none, none, none, none)
     if digit == half:  # it turns, which takes more draws
-        block = own_words(state.chances, lane, t, arm)
+        block = rewards.own_words(state.chances, lane, t, arm)
     return privacy.scale * kary_total(state.totals, base, n, half, digit, noise, block)
 
 
@@ -188,6 +201,18 @@ def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bo
 def play(state: IndexState, run: Run) -> None:
     """Play a run; see :func:`~equinoise.bandits.rewards.play_rounds`."""
     play_rounds(advance, state, run)
+
+
+@njit
+def advance_late(late: Late, tape: Tape, first: int, end: int, random_ties: bool) -> None:
+    """Play the rounds first..end-1 of every lane, whose rewards come late."""
+    advance_late_rounds(choose_late, update, late, tape, first, end, random_ties)
+
+
+@njit
+def play_late(late: Late, run: Run) -> None:
+    """Play a run whose rewards come late."""
+    play_rounds(advance_late, late, run)
 
 
 @njit(forceinline=True)

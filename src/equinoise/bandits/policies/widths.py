@@ -8,16 +8,9 @@ import numpy as np
 from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
+from equinoise.mechanisms import kernels
 from equinoise.mechanisms.kary import best_tree
-from equinoise.mechanisms.kernels import (
-    fill_widths,
-    floor_log2,
-    hybrid_line,
-    kary_digit,
-    kary_draws,
-    popcount,
-    tail_line,
-)
+from equinoise.mechanisms.kernels import fill_widths, floor_log2, hybrid_line, kary_digit, kary_draws
 
 UNIFORM, GREEDY, UCB, UCB1 = 0, 1, 2, 3
 LARGEST_TABLE = 2**24  # entries: what lies beyond is computed as rounds come
@@ -102,7 +95,7 @@ def width_at(privacy: Privacy, n: int, t: int) -> Any:
     if privacy.counter == HYBRID:
         slope, offset = hybrid_line(n, level)
     else:
-        slope, offset = tail_line(np.float64(kind_of(privacy, n)), level)
+        slope, offset = kernels.tail_line(np.float64(kind_of(privacy, n)), level)
     return privacy.scale * (slope * level + offset)
 
 
@@ -123,11 +116,11 @@ def kind_of(privacy: Privacy, n: int) -> Any:
     if privacy.width != COUNTER:
         return 0
     if privacy.counter == BINARY:
-        return popcount(n)
+        return kernels.popcount(n)
     if privacy.counter == KARY:
         return kary_draws(n, privacy.half)
     k = floor_log2(n)
-    return k * (k + 1) // 2 + popcount(n) - 1
+    return k * (k + 1) // 2 + kernels.popcount(n) - 1
 
 
 @njit

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from equinoise import _checks, _results, inference
-from equinoise._typing import Any, DataFrame, Floats, Hashable, Ints, Mapping, Words
+from equinoise._typing import Any, Callable, DataFrame, Floats, Hashable, Ints, Mapping, NamedTuple, Words
 from equinoise.bandits.policies.registry import MAX_HORIZON, check_bounds, choose
 from equinoise.bandits.result import History, arm_means, numbers_of
 
@@ -102,6 +102,14 @@ def _check_alike(labels: tuple[Hashable, ...], arms: Ints) -> None:
             f"{dict(zip(labels, counts.tolist(), strict=True))} rows of each arm "
             f"(as unequal by chance: p = {p_value:.1g})"
         )
+
+
+class Log(NamedTuple):
+    """The rows of a log, M of them, and its K arms."""
+
+    labels: tuple[Hashable, ...]
+    arms: Ints  # [M]
+    scaled: Floats  # [M], rewards on a scale from 0 to 1
 
 
 _THIN, _ORDER = 1, 2  # entities of the streams that thin and shuffle
@@ -235,6 +243,25 @@ def replay(
     1   b      1  0.00       4         0.25
     """
     chosen = choose(policy, epsilon, ties, options)
+
+    def play(log: Log, order: Ints, rounds: int, key: Words, first: int) -> tuple[Ints, Any]:
+        from equinoise.bandits.rewards import Stepper
+
+        player = Stepper(chosen, len(log.labels), rounds, key, first)
+        return _walk(player, order, log, rounds), player.propensities
+
+    columns, how = (arm, reward, propensity, bounds), (horizon, seed, replicate, shuffle)
+    return walked(play, (chosen.spec.name, chosen.given_epsilon), frame, columns, how)
+
+
+def walked(
+    play: Callable[..., Any], named: tuple[str, float | None], frame: DataFrame, columns: Any, how: Any
+) -> Replay:
+    """Return the replay of a policy, (name, epsilon), on the columns of a log; see :func:`replay`.
+
+    play(log, order, rounds, key, replicate) walks rows int64[N], and returns the used ones and propensities.
+    """
+    (arm, reward, propensity, bounds), (horizon, seed, replicate, shuffle) = columns, how
     labels, arms = arm_column(frame, arm)
     low, high = check_bounds(bounds)
     rewards = number_column(frame, "reward", reward, low, high)
@@ -243,26 +270,23 @@ def replay(
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     shuffled = _checks.flag("shuffle", shuffle)
     from equinoise._random import stream_key
-    from equinoise.bandits.rewards import Stepper
 
     key = stream_key(seed)
     walk = np.argsort(_uniforms(key, _ORDER, first, len(arms))) if shuffled else np.arange(len(arms))
     walk = walk[_uniforms(key, _THIN, first, len(arms))[walk] < keep[walk]]
-    scaled = np.minimum((rewards - low) / (high - low), 1.0)
-    player = Stepper(chosen, len(labels), rounds, key, first)
-    rows = _walk(player, walk, arms, scaled, len(labels), rounds)
+    log = Log(labels, arms, np.minimum((rewards - low) / (high - low), 1.0))
+    rows, shares = play(log, walk, rounds, key, first)
     if len(rows) < min(rounds, _FEW * len(arms)):
         expected = f"about {keep.sum() / len(labels):,.0f} were expected, one in {len(labels)} of those kept"
-        warnings.warn(f"replay used {len(rows):,} of {len(arms):,} rows: {expected}", stacklevel=2)
+        warnings.warn(f"replay used {len(rows):,} of {len(arms):,} rows: {expected}", stacklevel=3)
     used = arm_means(arms[rows], rewards[rows], len(labels))
     logged = arm_means(arms, rewards, len(labels))
-    made = *used, chosen.spec.name, chosen.given_epsilon, player.propensities
-    return Replay(arms[rows], rewards[rows], *made, rows, labels, *logged)
+    return Replay(arms[rows], rewards[rows], *used, *named, shares, rows, labels, *logged)
 
 
-def _walk(player: Any, walk: Ints, arms: Ints, rewards: Floats, n_arms: int, horizon: int) -> Ints:
+def _walk(player: Any, walk: Ints, log: Log, horizon: int) -> Ints:
     """Return the rows that are used, in order: for a choice the next row of its arm, until there is none."""
-    places = [np.flatnonzero(arms[walk] == k) for k in range(n_arms)]
+    places = [np.flatnonzero(log.arms[walk] == k) for k in range(len(log.labels))]
     used: list[int] = []
     at = 0
     while len(used) < horizon:
@@ -272,7 +296,7 @@ def _walk(player: Any, walk: Ints, arms: Ints, rewards: Floats, n_arms: int, hor
             break
         at = int(places[k][i]) + 1
         row = int(walk[at - 1])
-        player.update(k, float(rewards[row]))
+        player.update(k, float(log.scaled[row]))
         used.append(row)
     return np.array(used, dtype=np.int64)
 
