@@ -164,26 +164,21 @@ class Release:
 
     def described(self) -> list[tuple[str, Any, float]]:
         """Return measures of the values in their units, their figures in the data and in the sample."""
-        given, drawn = self.column.values.astype(np.float64), np.asarray(self.sample, dtype=np.float64)
-        table: list[Any] = [
-            (name, *(float(f(each)) for each in (given, drawn))) for name, f in _DESCRIBED.items()
-        ]
-        width = source.length(self.profile.histogram) / self.parameters.bins
-        return [
-            *table,
-            ("width of a bin", None, width),
-            ("Wasserstein distance", None, distance(given, drawn)),
-        ]
+        from scipy.stats import wasserstein_distance
+
+        both = self.column.values.astype(np.float64), np.asarray(self.sample, dtype=np.float64)
+        table: list[Any] = [(name, *map(float, map(f, both))) for name, f in _DESCRIBED.items()]
+        table.append(("width of a bin", None, source.length(self.profile.histogram) / self.parameters.bins))
+        return [*table, ("Wasserstein distance", None, float(wasserstein_distance(*both)))]
 
     def cautions(self) -> list[str]:
         """Return in clauses where the sample is far from the data, for their steward."""
         rows = {name: figures for name, *figures in self.described()}
-        chance = len(np.asarray(self.sample)) ** -0.5  # of the distance in standard deviations, about
         (sd, now), (_, far) = rows["standard deviation"], rows["Wasserstein distance"]
         said = []
         if now > _WIDER * sd:
             said.append(f"the sample's standard deviation is {now:.4g}, and {sd:.4g} in the data")
-        if far > (_FAR + chance) * sd:
+        if far > (_FAR + len(np.asarray(self.sample)) ** -0.5) * sd:  # by chance, about
             said.append(f"the sample is {far / sd:.2g} standard deviations from the data (Wasserstein)")
         if not (self.profile.histogram.integers or (self.column.values % 1).any()):
             said.append("all values are whole numbers, and rows are so with --whole alone")
@@ -248,14 +243,6 @@ class Release:
         private.append(_files.json_bytes(self.document()))
         shown = shared(self.parameters, unit, self.column.sep, np.asarray(self.sample))
         return shown | {f"private/{name}": each for name, each in zip(folder.PRIVATE, private, strict=True)}
-
-
-def distance(first: Floats, second: Floats) -> float:
-    """Return the Wasserstein distance of two samples: the area between their distribution functions."""
-    places = np.sort(np.concatenate([first, second]))
-    both = (np.sort(first), np.sort(second))
-    below = [np.searchsorted(each, places[:-1], side="right") / len(each) for each in both]
-    return float(np.abs(below[0] - below[1]) @ np.diff(places))
 
 
 def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict[str, bytes]:
