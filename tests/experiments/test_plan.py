@@ -39,7 +39,7 @@ def test_the_plan_has_every_pillar_in_order():
         steps = reproduce.plan("all", Settings(scale)).steps
         assert [step.name for step in steps] == [
             *("efb-kuhn", "efb-leduc", "efb-growth", "efb-self-play"),
-            *("nvo-wages", "nvo-incomes", "nvo-start", "nvo-regression"),
+            *("nvo-wages", "nvo-incomes", "nvo-start", "nvo-totals", "nvo-regression"),
             *("bias-1", "bias-2", "bias-frontier", "bias-3", "bias-selection", "bias-power"),
         ]
         for pillar in reproduce.PILLARS:
@@ -58,7 +58,7 @@ def test_the_full_scale_has_the_sizes_of_the_papers():
 
 def test_a_column_of_the_users_takes_the_place_of_the_built_in_ones(values):
     steps = reproduce.plan("nvo", Settings(csv=str(values), column="height")).steps
-    assert [step.name for step in steps] == ["nvo-column", "nvo-start", "nvo-regression"]
+    assert [step.name for step in steps] == ["nvo-column", "nvo-start", "nvo-totals", "nvo-regression"]
     assert steps[0].title == "The column height"
 
 

@@ -124,7 +124,8 @@ def test_named_scales():
     histogram = histogram_of([0, 3, 9], 10)
     unit = histogram.sensitivity / 0.5
     np.testing.assert_allclose(NoiseGame(histogram, 0.5, "paper").scales / unit, [3, 2, 1, 0.33, 0.2])
-    np.testing.assert_allclose(NoiseGame(histogram, 0.5).scales / unit, [3, 2, 1, 0.33, 0.2, 0.001])
+    extended = NoiseGame(histogram, 0.5, "extended").scales
+    np.testing.assert_allclose(extended / unit, [3, 2, 1, 0.33, 0.2, 0.001])
     steps = NoiseGame(histogram, 0.5, 8).scales
     assert len(steps) == 8 and steps[-1] / unit == pytest.approx(0.001)
     np.testing.assert_allclose(steps[1:] / steps[:-1], steps[1] / steps[0])
@@ -135,6 +136,27 @@ def test_named_scales():
     game = NoiseGame(histogram, 0.5, given)
     given[0] = 9.0
     assert game.scales.tolist() == [0.5, 0.1]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_default_scales_never_lose_to_one_for_all(epsilon):
+    rng = np.random.default_rng(5)
+    for bins in (
+        [0, 0, 1, 5, 9],
+        rng.integers(0, 9, 300),
+        np.minimum(rng.geometric(0.4, 90) - 1, 9),
+        [0] * 40,
+    ):
+        game = NoiseGame(histogram_of(bins, 10), epsilon)
+        smallest = game.laplace("smallest")
+        assert np.isclose(game.scales, smallest.game.scales[0], rtol=1e-12).any()
+        assert game.noise.rows(np.arange(10))[range(10), -1, range(10)].min() == 1.0  # no noise at all
+        assert (np.diff(game.scales) < 0.0).all()
+        best = min(one.kl for one in map(game.uniform, range(len(game.scales))) if one.certified)
+        found = game.anneal(steps=2_000)
+        assert found.certified and found.kl <= min(best, smallest.kl) + 1e-12
+        again = dataclasses.replace(game, histogram=histogram_of([*bins, 9], 10), scales=game.asked)
+        assert again.asked == game.asked == "default"
 
 
 @pytest.mark.parametrize(

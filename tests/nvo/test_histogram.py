@@ -97,12 +97,46 @@ def test_pandas_columns_are_taken():
 
 
 def test_bounds_take_the_place_of_the_values_own():
-    histogram = Histogram.from_values([3.0, 5.0], 11, bounds=(0.0, 10.0))
+    histogram = Histogram.from_values([3.0, 5.0], 11, bounds=(0.0, 10.0), margin="paper")
     same = Histogram.from_values([0.0, 3.0, 5.0, 10.0], 11)
     assert histogram.bin_of.tolist() == same.bin_of[1:3].tolist()
     assert histogram.range == same.range and histogram.bounds == (0.0, 10.0) and histogram.bounds_given
     constant = Histogram.from_values([7, 7, 7], 11, bounds=[0, 10])
     assert constant.counts.max() == 3
+
+
+def test_public_bounds_are_the_range_and_no_row_is_outside():
+    histogram = Histogram.from_values([0.0, 3.0, 10.0], 5, bounds=(0.0, 10.0))
+    assert (histogram.range, histogram.sensitivity) == ((0.0, 10.0), 1.0)
+    assert histogram.bin_of.tolist() == [0, 1, 4]
+    assert histogram.inside == slice(0, 5)
+    rows = Histogram.from_values([0.1, 0.3], 7, bounds=(-0.3, 0.6)).to_units(range(7))
+    assert rows.min() >= -0.3 and rows.max() <= 0.6
+    wider = Histogram.from_values([0.0, 3.0, 10.0], 5, bounds=(0.0, 10.0), margin=0.25)
+    assert (wider.range, wider.sensitivity) == ((-2.5, 12.5), 1 / 1.5)
+
+
+def test_whether_rows_are_whole_follows_from_bounds_and_bins_and_not_from_values():
+    for values in ([1.0, 2.0, 9.0], [1.5, 2.25, 9.1]):
+        rows = Histogram.from_values(values, 10, bounds=(0, 10)).to_units(range(10))
+        assert rows.dtype == np.int64 and rows.tolist() == list(range(10))  # the whole number in each bin
+        assert not Histogram.from_values(values, 11, bounds=(0, 10)).integers
+        assert not Histogram.from_values(values, 5, bounds=(0, 9.5)).integers
+        assert not Histogram.from_values(values, 5, bounds=(0, 10), whole=False).integers
+    rows = Histogram.from_values([1.0, 2.0], 4, bounds=(0.7, 3.4), whole=True).to_units(range(4))
+    assert rows.tolist() == [1, 2, 2, 3]
+    with pytest.raises(ValueError, match=r"whole must be False where no whole number is in 0\.2 to 0\.9"):
+        Histogram.from_values([0.3, 0.4], bounds=(0.2, 0.9), whole=True)
+
+
+@pytest.mark.parametrize(("spike", "at", "bins"), [(0.0, 0, [0, 0, 1, 1, 4]), (1.0, 0, [1, 1, 0, 1, 4])])
+def test_a_spike_has_a_bin_of_its_own(spike, at, bins):
+    histogram = Histogram.from_values([0.0, 0.0, 1.0, 1.9, 9.9], 5, bounds=(0.0, 10.0), spike=spike)
+    assert histogram.bin_of.tolist() == bins
+    assert histogram.counts.tolist() == np.bincount(bins, minlength=5).tolist()
+    assert histogram.to_units([at, at + 1]).tolist() == [spike, 3.0]
+    with pytest.raises(ValueError, match="spike must be"):
+        Histogram.from_values([0.0, 5.0], 5, bounds=(0.0, 10.0), spike=11.0)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ _LINES = (  # of the table: a measure in words, its key, and its digits
     ("cosine similarity", "cosine", ".4f"),
 )
 _BOUNDS = "Smallest and largest possible value, known without the data. By default the data's own."
+_MARGIN = "Range beyond --bounds, as a share of them: by default 0; without --bounds, and by name, paper."
 _SCALES = "Noise scales: default, paper, a number of steps, or a list in its units, such as 20,5,0.1."
 _OWN = "the range comes from the data's own smallest and largest value, which show in the sample"
 _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
@@ -49,15 +50,7 @@ def show(made: Any, names: list[str], out: Path) -> None:
     if made.sample is None:
         _explain(made)
         return
-    mechanisms = [made.profile, *(one for one in made.others.values() if one.certified)]
-    best = min(mechanisms, key=lambda one: one.kl)
-    if best.kl < made.profile.kl - 5e-6:  # it is printed with five digits
-        start, stop = best.game.histogram.range
-        scales = [f"{x * (stop - start):.4g}" for x in (*made.profile.game.scales, best.game.scales[0])]
-        paragraph(
-            f"One scale for all records, {scales[-1]}, is more accurate on these data (KL {best.kl:.5f}). To "
-            f"let records choose it too: --search anneal --scales {','.join(scales)}"
-        )
+    common.print_table(made.described(), (made.column.name, "data", "sample"), ("", ".4g", ".4g"))
     paragraph(said["promise"])
     rows = f"all {said['rows']:,} rows"
     common.print_table(made.losses(), ("epsilon, at most", "one row", rows), ("", ".3g", ".3g"))
@@ -90,7 +83,7 @@ def _explain(made: Any) -> None:
     one, total = "or a larger --epsilon", "a larger --total-epsilon, or fewer rows (--rows)"
     paragraph(
         f"What would help: a larger scale (the largest is {game.scales.max() * (stop - start):.3g}; "
-        f"{enough:.3g} satisfies every record, whatever the data, and --scales 8 has it), fewer bins "
+        f"{enough:.3g} satisfies every record, whatever the data, as default ones do), fewer bins "
         f"(--bins), {one if made.parameters.epsilon else total}."
     )
 
@@ -109,6 +102,9 @@ def command(
     bounds: Annotated[tuple[float, float] | None, option(_BOUNDS, metavar="LO HI")] = None,
     rows: Annotated[int | None, option("Rows of the sample; by default FILE's number, then known.")] = None,
     bins: Annotated[int, option("Bins of the range.")] = 101,
+    margin: Annotated[str | None, option(_MARGIN, names=lambda _: ("0", "paper"))] = None,
+    whole: Annotated[bool, option("Rows are whole numbers.", "--whole")] = False,
+    spike: Annotated[float | None, option("A value that has a bin of its own, such as 0.")] = None,
     scales: Annotated[str, option(_SCALES, names=lambda _: equinoise.nvo.noise.NAMES)] = "default",
     method: Annotated[str, one_of("nvo", "histogram", "one-draw", more=", whose sample is written")] = "nvo",
     search: Annotated[str, one_of("anneal", "best-response", "genetic")] = "anneal",
@@ -137,7 +133,9 @@ def command(
     with common.refusing(context, path="FILE", values="--column") as (folder, threads):
         if len(column) > 1:
             raise ValueError(f"column must be given once, got {', '.join(map(repr, column))}")
-        again: Any = {"column": column[0], "resolve": int(resolve) if resolve.isdecimal() else resolve}
+        plain = margin is not None and margin.replace(".", "", 1).isdecimal()
+        again: Any = {"margin": float(margin or 0) if plain else margin}
+        again |= {"column": column[0], "resolve": int(resolve) if resolve.isdecimal() else resolve}
         parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales), **again)
         with working(f"reading {file}"):
             read, histogram = nvo.prepare(parameters)
@@ -150,6 +148,8 @@ def command(
         say("warning: with --seed the sample can be drawn again by others: it is not private")
     with threads as pool:
         made = nvo.release(read, histogram, parameters, executor=pool, progress=True, working=working)
+    for caution in [] if made.sample is None else made.cautions():
+        say(f"warning: {caution}")
     files = {} if made.sample is None else made.files()
     if files:
         nvo.folder.put(folder, files)

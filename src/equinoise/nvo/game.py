@@ -11,7 +11,7 @@ from equinoise import _checks
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, Floats, Ints
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, sufficient_scale, uniform_scale
+from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, uniform_scale
 from equinoise.nvo.profile import Evaluation, Profile, evaluate
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search import dynamics
@@ -33,6 +33,7 @@ class Game(ABC):
     epsilon: float
     scales: Any
     delta: float = 0.0
+    asked: Any = None  # scales by what follows from the records, where these were asked for
 
     @property
     @abstractmethod
@@ -178,10 +179,11 @@ class NoiseGame(LimitedGame):
         n records in K bins.
     epsilon : float
         What every record asks for: positive and finite.
-    scales : {"default", "paper"}, int or float64[V]
-        What there is to choose from. "paper" are 3, 2, 1, 0.33 and 0.2 times sensitivity/epsilon, "default"
-        has 0.001 times it as well, an int asks for so many geometric steps, and an array gives the scales
-        themselves, in normalised units.
+    scales : {"default", "paper", "extended"}, int or float64[V]
+        What there is to choose from. "default" has the smallest uniform scale that is enough for these data,
+        none (all mass in a record's own bin), and geometric steps from where all bins are alike. "paper" are
+        3, 2, 1, 0.33 and 0.2 times sensitivity/epsilon, "extended" has 0.001 times it as well, an int asks
+        for so many geometric steps, and an array gives the scales, in normalised units.
 
     Notes
     -----
@@ -213,8 +215,8 @@ class NoiseGame(LimitedGame):
 
     def __post_init__(self) -> None:
         epsilon = self._begin(Histogram)
-        enough = sufficient_scale(self.n, self.histogram.n_bins, epsilon)
-        self._keep("scales", chosen_scales(self.scales, self.histogram.sensitivity, epsilon, enough))
+        self._keep("asked", self.scales if isinstance(self.scales, str | int) else None)
+        self._keep("scales", chosen_scales(self.scales, self.histogram, epsilon))
 
     def __repr__(self) -> str:
         return f"NoiseGame({self.histogram!r}, epsilon={self.epsilon:g}, {len(self.scales)} scales)"

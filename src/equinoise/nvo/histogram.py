@@ -93,8 +93,8 @@ def _sd(x: Floats, p: Floats) -> Any:
 class Histogram(Binned):
     """Counts of n values over K equal bins; made by :meth:`from_values`.
 
-    The bins divide a range wider than the values, so that most of the noise stays inside. Places are
-    normalised: the range is [0, 1], bin k has the midpoint (k + 1/2)/K.
+    The bins divide public bounds, or a range wider than the values, so that most of the noise stays inside.
+    Places are normalised: the range is [0, 1], bin k has the midpoint (k + 1/2)/K.
 
     Attributes
     ----------
@@ -105,14 +105,14 @@ class Histogram(Binned):
     range, bounds, bounds_given : (float, float), (float, float), bool
         Where bin 0 starts and bin K - 1 stops, and the smallest and largest value that could occur, in the
         data's units; whether these came from the user: the data's own tell something about two records.
-    integers : bool
-        Whether the values were integers; then :meth:`to_units` gives integers.
+    integers, spike : bool, (int, float) or None
+        Whether :meth:`to_units` gives integers; and the bin that stands for one value alone, and this value.
 
     Examples
     --------
     >>> histogram = Histogram.from_values([170, 182, 183, 205], n_bins=25, bounds=(150, 210))
     >>> histogram.bin_of, histogram.to_units(histogram.bin_of)
-    (array([11, 12, 12, 14]), array([170, 180, 180, 200]))
+    (array([ 8, 13, 13, 22]), array([170, 182, 182, 204]))
     """
 
     counts: Ints
@@ -123,6 +123,7 @@ class Histogram(Binned):
     bounds: tuple[float, float]
     bounds_given: bool
     integers: bool
+    spike: tuple[int, float] | None = None
 
     def __repr__(self) -> str:
         return f"Histogram(n={self.n}, n_bins={self.n_bins}, range={self.range})"
@@ -141,6 +142,9 @@ class Histogram(Binned):
         percentile: float = 0.9,
         range_epsilon: float = 1.0,
         bounds: tuple[float, float] | None = None,
+        margin: float | str | None = None,
+        whole: bool | None = None,
+        spike: float | None = None,
     ) -> Histogram:
         """Count values over bins.
 
@@ -151,18 +155,25 @@ class Histogram(Binned):
             ValueError, and what is no number TypeError.
         n_bins : int
             K, from 2 to a million.
-        percentile : float
-            p in (1/2, 1): the range leaves room for the noise of a Laplace mechanism up to this percentile.
-        range_epsilon : float
-            Privacy parameter of that Laplace mechanism, positive; it need not be the epsilon of any game.
+        percentile, range_epsilon : float
+            Of the margin "paper": p in (1/2, 1), and epsilon of a Laplace mechanism (not that of any game) up
+            to whose percentile the range leaves room for noise.
         bounds : (float, float), optional
             Smallest and largest value that anybody could have, known without the data. No value may lie
             outside. By default the data's own.
+        margin : float or "paper", optional
+            By how much the range goes beyond either bound, in high - low. By default 0 with public bounds, so
+            that nothing is released outside them, else "paper": ``|ln(2 - 2p)|/range_epsilon``.
+        whole : bool, optional
+            Whether rows are whole numbers. By default where the array is of integers, or public bounds are
+            whole and a bin is at least one wide. Decide it without the data: one value can make them floats.
+        spike : float, optional
+            A value, known without the data, that many have, such as 0: it has a bin of its own, and the rest
+            of that bin goes to the one beside it.
 
         Notes
         -----
-        With ``m = (high - low)/range_epsilon * |ln(2 - 2p)|`` the range is ``[low - m, high + m]``. A value
-        within 1e-9 of a bin's lower edge, in widths of a bin, belongs to that bin.
+        A value within 1e-9 of a bin's lower edge, in widths of a bin, belongs to that bin.
 
         References
         ----------
@@ -174,23 +185,38 @@ class Histogram(Binned):
         >>> Histogram.from_values([0.0, 0.5, 1.0], n_bins=11).bin_of
         array([4, 5, 6])
         """
-        given = _column(values)
+        given, public = _column(values), bounds is not None
         k = _checks.integer("n_bins", n_bins, 2, MAX_BINS)
         p = _checks.number("percentile", percentile, 0.5, 1.0, open_low=True, open_high=True)
         reference = _checks.number("range_epsilon", range_epsilon, 0.0, open_low=True)
-        margin = abs(math.log(2.0 - 2.0 * p)) / reference  # in units of high - low
+        chosen = (0.0 if public else "paper") if margin is None else margin
+        if paper := isinstance(chosen, str):
+            _checks.choice("margin", chosen, ("paper",))
+        # in units of high - low
+        beyond = abs(math.log(2.0 - 2.0 * p)) / reference if paper else _checks.number("margin", chosen, 0.0)
         low, high = _limits(given) if bounds is None else _bounds(bounds, given)
         span = high - low
-        length = span * (1.0 + 2.0 * margin)
-        edges = (low - span * margin, low - span * margin + length)
+        length = span * (1.0 + 2.0 * beyond)
+        edges = (low - span * beyond, low - span * beyond + length if beyond else high)
         if not all(map(math.isfinite, (length, *edges))):
-            found = f"{range_epsilon!r} for values from {low!r} to {high!r}"
-            raise ValueError(f"range_epsilon must leave a finite range, got {found}")
-        sensitivity = 1.0 / (1.0 + 2.0 * margin)
-        bin_of, counts = _count(given, low, span, margin, sensitivity, k)
-        integers = given.dtype.kind in "iu" and max(map(abs, edges)) <= _LARGEST_INTEGER
-        midpoints, public = _sealed((np.arange(k) + 0.5) / k), bounds is not None
-        return cls(counts, bin_of, midpoints, sensitivity, edges, (low, high), public, bool(integers))
+            name, found = ("range_epsilon", range_epsilon) if paper else ("margin", margin)
+            raise ValueError(f"{name} must leave a finite range, got {found!r} for {low!r} to {high!r}")
+        sensitivity = 1.0 / (1.0 + 2.0 * beyond)
+        into = (low, span, beyond, sensitivity, k)
+        bin_of, counts = _count(given, *into)
+        apart = None
+        if spike is not None:
+            spike = _checks.number("spike", spike, low, high)
+            apart = (int(_count(np.array([spike]), *into)[0][0]), spike)
+            bin_of, counts = _apart(given, bin_of, *apart, k)
+        if whole is None:
+            plain = all(float(end).is_integer() for end in (low, high, spike or 0.0))
+            whole = given.dtype.kind in "iu" or (public and plain and length >= k)
+        elif _checks.flag("whole", whole) and math.ceil(edges[0]) > math.floor(edges[1]):
+            raise ValueError(f"whole must be False where no whole number is in {low!r} to {high!r}, got True")
+        integers = bool(whole) and max(map(abs, edges)) <= _LARGEST_INTEGER
+        midpoints = _sealed((np.arange(k) + 0.5) / k)
+        return cls(counts, bin_of, midpoints, sensitivity, edges, (low, high), public, integers, apart)
 
     @property
     def inside(self) -> slice:
@@ -201,13 +227,15 @@ class Histogram(Binned):
     def to_units(self, bins: ArrayLike) -> Array:
         """Return midpoints of bins int64[...], 0 to K - 1, in the data's units, float64[...] or int64[...].
 
-        They are rounded to integers where the values were integers.
+        They are rounded to integers, none outside the range, where `integers` is true.
         """
         chosen = _checks.array("bins", bins, np.int64, None, low=0, high=self.n_bins - 1)
         start, stop = self.range
         units = start + self.midpoints * (stop - start)
+        if self.spike:
+            units[self.spike[0]] = self.spike[1]
         if self.integers:
-            units = np.rint(units).astype(np.int64)
+            units = np.clip(np.ceil(units - 0.5 - _SNAP), math.ceil(start), math.floor(stop)).astype(np.int64)
         return np.asarray(units[chosen])
 
 
@@ -306,3 +334,10 @@ def _count(
         np.clip(part, 0, k - 1, out=part)
         counts += np.bincount(part, minlength=k)
     return _sealed(bin_of), _sealed(counts)
+
+
+def _apart(given: Array, bin_of: Ints, at: int, spike: float, k: int) -> tuple[Ints, Ints]:
+    """Return bins int64[n] and counts int64[K] where bin `at` holds one value alone, and others go beside."""
+    beside = np.where((given > spike) & (at < k - 1) | (at == 0), at + 1, at - 1)
+    bins = np.where((bin_of == at) & (given != spike), beside, bin_of)
+    return _sealed(bins), _sealed(np.bincount(bins, minlength=k))

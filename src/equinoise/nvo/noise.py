@@ -101,13 +101,15 @@ class LaplaceNoise:
 
 
 PAPER = (3.0, 2.0, 1.0, 0.33, 0.2)  # sets of scales to choose from, normalised
-MULTIPLES = {"paper": PAPER, "default": (*PAPER, 0.001)}  # of sensitivity / epsilon
-NAMES = tuple(MULTIPLES)
+EXTENDED = (*PAPER, 0.001)
+MULTIPLES = {"paper": PAPER, "extended": EXTENDED, "default": EXTENDED}  # of sensitivity / epsilon
+NAMES = tuple(MULTIPLES)  # "default" is something else for noise of a histogram
 RULES = ("paper", "amplified", "smallest")
 MAX_SCALES = 1024
 _SMALLEST_MULTIPLE = 0.001
 _NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
 _SCALE_DIGITS = 1e-9
+_WIDEST, _NARROWEST, _STEPS = 4.0, 0.2, 8  # of default steps: of the range (all bins are alike), of a bin
 
 
 def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
@@ -116,17 +118,22 @@ def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
     return (1.0 - 1.0 / n_bins) / (epsilon + math.log1p((n - 1) * -math.expm1(-epsilon)))
 
 
-def chosen_scales(scales: Any, sensitivity: float, epsilon: float, sufficient: float) -> Floats:
+def chosen_scales(scales: Any, histogram: Histogram, epsilon: float) -> Floats:
     """Return what :class:`equinoise.nvo.NoiseGame` is given as float64[V], normalised.
 
-    Of geometric steps the first satisfies everybody: it is at least `sufficient`.
+    Of geometric steps the first satisfies everybody: it is at least sufficient for any data.
     """
-    unit = sensitivity / epsilon
+    unit, bins = histogram.sensitivity / epsilon, histogram.n_bins
     if not (math.isfinite(unit * PAPER[0]) and unit * _SMALLEST_MULTIPLE > 0.0):
         raise ValueError(f"epsilon must leave noise of a scale that a float can hold, got {epsilon!r}")
     if isinstance(scales, int | np.integer) and not isinstance(scales, bool):
         number = _checks.integer("scales", scales, 2, MAX_SCALES)
-        return np.geomspace(max(PAPER[0] * unit, sufficient), _SMALLEST_MULTIPLE * unit, number)
+        most = max(PAPER[0] * unit, sufficient_scale(histogram.n, bins, epsilon))
+        return np.geomspace(most, _SMALLEST_MULTIPLE * unit, number)
+    if isinstance(scales, str) and scales == "default":
+        steps = np.geomspace(_WIDEST, _NARROWEST / bins, _STEPS)
+        enough = uniform_scale(histogram, epsilon, "smallest")
+        return np.unique([*steps, enough, _NO_NOISE / bins])[::-1].copy()
     return named("scales", scales, unit)
 
 

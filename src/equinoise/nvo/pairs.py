@@ -76,7 +76,7 @@ class PairHistogram(Binned):
     --------
     >>> histogram = PairHistogram.from_values([1, 2, 3], [5, 5, 9], 4, bounds=((0, 4), (0, 10)))
     >>> histogram.bin_of, histogram.to_units(histogram.bin_of)
-    (array([ 6, 10, 10]), (array([0, 4, 4]), array([10, 10, 10])))
+    (array([ 6, 10, 15]), (array([1, 2, 3]), array([6, 6, 9])))
     """
 
     first: Histogram
@@ -94,13 +94,14 @@ class PairHistogram(Binned):
         bounds: tuple[tuple[float, float] | None, tuple[float, float] | None] = (None, None),
         percentile: float = 0.9,
         range_epsilon: float = 1.0,
+        margin: float | str | None = None,
     ) -> PairHistogram:
         """Count pairs of values over cells, a record the values at one index; for each column as in one.
 
         Columns of different lengths raise ValueError. `n_bins` may be two numbers, `bounds` a pair for each.
         """
         bins = n_bins if isinstance(n_bins, tuple) else (n_bins, n_bins)
-        how: dict[str, Any] = {"percentile": percentile, "range_epsilon": range_epsilon}
+        how: dict[str, Any] = {"percentile": percentile, "range_epsilon": range_epsilon, "margin": margin}
         x, y = (
             Histogram.from_values(values, k, bounds=limits, **how)
             for values, k, limits in zip((first, second), bins, bounds, strict=True)

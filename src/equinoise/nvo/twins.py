@@ -104,7 +104,8 @@ def private_histogram(
     Notes
     -----
     The noise is two-sided geometric, with P(z) proportional to e^(-eps |z|/s) and s 1 or 2. What is then no
-    positive count becomes the probability of noise below 0, so that no value within the bounds is impossible.
+    positive count becomes the probability of noise below 0, 1/(1 + e^(eps/s)), and not 0: else values that
+    the data have would be impossible in most draws, and KL of the release from the data infinite.
 
     References
     ----------

@@ -34,7 +34,7 @@ def made(path):
         path,
         "weight",
         epsilon=1.0,
-        bounds=(0.0, 120.0),
+        bounds=(0.0, 120.5),
         bins=31,
         rows=40,
         seed=2,
@@ -47,7 +47,7 @@ def made(path):
 def test_it_is_the_profile_that_the_game_finds(made):
     column, histogram = prepare(made.parameters)
     assert column.values.dtype == np.float64
-    assert histogram.bounds == (0.0, 120.0)
+    assert histogram.bounds == (0.0, 120.5)
     seed = seed_of("weight", 2)
     alone = NoiseGame(histogram, 1.0).best_response(seed=seed)
     np.testing.assert_array_equal(made.profile.counts, alone.counts)
@@ -105,7 +105,7 @@ def test_files_agree_with_the_release(made):
     np.testing.assert_array_equal([float(row["value"]) for row in scales], made.column.values)
     document = json.loads(files["private/run.json"])
     assert document["table"][0]["kl"] == made.profile.kl
-    assert document["parameters"]["bounds"] == [0.0, 120.0]
+    assert document["parameters"]["bounds"] == [0.0, 120.5]
 
 
 def test_nothing_of_single_records_is_in_what_is_for_others(made):

@@ -35,10 +35,10 @@ def histogram():
 
 
 def test_every_mechanism_at_every_epsilon(histogram):
-    tables = compute(histogram, (1.0, 4.0), mechanisms=("best response, default scales", "Laplace, paper"))
+    tables = compute(histogram, (1.0, 4.0), mechanisms=("best response, extended scales", "Laplace, paper"))
     frame = tables.to_frame()
     assert len(frame) == 4
-    mine = frame[frame["mechanism"] == "best response, default scales"]
+    mine = frame[frame["mechanism"] == "best response, extended scales"]
     assert (mine["satisfied"] == 400).all()
     assert (mine["realised_epsilon"] <= mine["epsilon"]).all()
     assert (mine["kl"] >= mine["lower_bound"] - 1e-9).all()

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from equinoise import _checks, _files, replicates
-from equinoise._typing import Any, Array, Axes, Callable
+from equinoise._typing import Any, Array, Axes, Callable, Floats
 from equinoise.experiments.commands import common
 from equinoise.experiments.nvo import source
 from equinoise.nvo import Histogram, NoiseGame, Profile, registry, twins
@@ -24,9 +24,12 @@ from equinoise.report.exhibit import csv_bytes
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 _SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on a bound
 _ASKED = (
-    *("epsilon", "total_epsilon", "bounds", "clamp", "rows", "bins", "scales", "method", "search"),
-    *("restarts", "seed"),
+    *("epsilon", "total_epsilon", "bounds", "margin", "whole", "spike", "clamp", "rows", "bins", "scales"),
+    *("method", "search", "restarts", "seed"),
 )  # for, in what others get
+_DESCRIBED: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "standard deviation": np.std}
+_DESCRIBED |= {f"quantile {q}%": partial(np.quantile, q=q / 100) for q in (5, 25, 50, 75, 95)}
+_WIDER, _FAR = 1.5, 0.1  # times the data's standard deviation: a sample's own, and its distance
 _MEASURES = ("realised_epsilon", "realised_epsilon_addition", "kl", "sd_l1", "jaccard", "cosine")
 
 
@@ -41,6 +44,9 @@ class Parameters:
     bounds: tuple[float, float] | None = None
     rows: int | None = None
     bins: int = 101
+    margin: float | str | None = None
+    whole: bool = False
+    spike: float | None = None
     scales: str | int | tuple[float, ...] = "default"
     method: str = "nvo"
     search: str = "anneal"
@@ -79,7 +85,11 @@ def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
     column = read_column(parameters.path, parameters.column, **how)
     if parameters.bounds is not None:
         column = column.within(*parameters.bounds, clamp=parameters.clamp, verbose=parameters.verbose)
-    histogram = Histogram.from_values(column.values, parameters.bins, bounds=parameters.bounds)
+    own = column.values  # with public bounds, whether the file has them all as integers must not show
+    values = own if parameters.bounds is None else own.astype(np.float64)
+    places: Any = {name: getattr(parameters, name) for name in ("bounds", "margin", "spike")}
+    places["whole"] = parameters.whole or None
+    histogram = Histogram.from_values(values, parameters.bins, **places)
     epsilon = parameters.epsilon or parameters.total_epsilon or math.nan
     NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
     if parameters.method != "nvo":  # which may lack OpenDP
@@ -152,6 +162,28 @@ class Release:
         table[0]["lower_bound"] = self.lower_bound
         return table
 
+    def described(self) -> list[tuple[str, Any, float]]:
+        """Return measures of the values in their units, their figures in the data and in the sample."""
+        from scipy.stats import wasserstein_distance
+
+        both = self.column.values.astype(np.float64), np.asarray(self.sample, dtype=np.float64)
+        table: list[Any] = [(name, *map(float, map(f, both))) for name, f in _DESCRIBED.items()]
+        table.append(("width of a bin", None, source.length(self.profile.histogram) / self.parameters.bins))
+        return [*table, ("Wasserstein distance", None, float(wasserstein_distance(*both)))]
+
+    def cautions(self) -> list[str]:
+        """Return in clauses where the sample is far from the data, for their steward."""
+        rows = {name: figures for name, *figures in self.described()}
+        (sd, now), (_, far) = rows["standard deviation"], rows["Wasserstein distance"]
+        said = []
+        if now > _WIDER * sd:
+            said.append(f"the sample's standard deviation is {now:.4g}, and {sd:.4g} in the data")
+        if far > (_FAR + len(np.asarray(self.sample)) ** -0.5) * sd:  # by chance, about
+            said.append(f"the sample is {far / sd:.2g} standard deviations from the data (Wasserstein)")
+        if not (self.profile.histogram.integers or (self.column.values % 1).any()):
+            said.append("all values are whole numbers, and rows are so with --whole alone")
+        return said
+
     def failing(self) -> list[dict[str, Any]]:
         """Return the bins that fail, the worst first: ``value``, ``records``, their largest ``epsilon``."""
         judged = self.profile.evaluation
@@ -189,6 +221,7 @@ class Release:
         """Return what ``private/run.json`` holds: how it was made, the table, and the certificate."""
         parts: Any = {"released": self.sample is not None, "table": self.rows(), "failing": self.failing()}
         parts |= {"certificate": self.certificate, "beside": self.beside}
+        parts["values"] = self.sample is not None and self.described()
         parts["resolved"] = self.resolved and self.resolved._asdict()
         return common.document("nvo", self.parameters, self.seconds, seed=self.profile.seed, **parts)
 

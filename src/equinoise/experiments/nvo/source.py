@@ -106,7 +106,7 @@ def start(
     """
     import pandas as pd
 
-    game = NoiseGame(Histogram.from_values(source.load()), _EPSILON, "default")
+    game = NoiseGame(Histogram.from_values(source.load()), _EPSILON, "extended")
     smallest = np.zeros((game.histogram.n_bins, len(game.scales)), dtype=np.int64)
     smallest[:, int(game.scales.argmin())] = game.histogram.counts
     starts: dict[str, Any] = {"largest": "largest", "random": "random", "smallest": smallest}
@@ -130,7 +130,7 @@ def start(
         + ", ".join(f"{good} of {runs} runs with {name}" for name, (good, runs) in ended.items())
         + ".",
         text=(
-            f"Best response on {source.what} at epsilon {_EPSILON:g} with the default scales, {_STARTS} "
+            f"Best response on {source.what} at epsilon {_EPSILON:g} with the extended scales, {_STARTS} "
             f"orders of turns from each start. The theorem asks for a largest scale of {enough:.3f} of the "
             f"range; here it is {float(game.scales.max()):.3f}.",
             "The payoff is a potential: a start in which every record is satisfied leads to such profiles "

@@ -151,7 +151,9 @@ def resolve(
     name, options = profile.found_by or ("", {})
 
     def again(less: Any) -> Profile:
-        return getattr(replace(profile.game, histogram=less), name)(**options)  # type: ignore[no-any-return]
+        scales = {} if profile.game.asked is None else {"scales": profile.game.asked}
+        game = replace(profile.game, histogram=less, **scales)
+        return getattr(game, name)(**options)  # type: ignore[no-any-return]
 
     order = np.argsort(histogram.counts[histogram.bin_of], kind="stable")[:tried]
     pairs = []

@@ -55,7 +55,15 @@ def anneal(
     chosen = _certified_start(table, first, words, steps)
     if table.evaluate(chosen)[0] < table.game.n or table.shape[1] < 2:
         return table.found(chosen)
-    return table.found(_polished(table, _annealed(table, chosen, words, steps)))
+
+    def worth(counts: Ints) -> tuple[int, float]:
+        satisfied, kl = table.evaluate(counts)
+        return satisfied, -kl
+
+    uniform = max(map(table.uniform, range(table.shape[1])), key=worth)
+    if worth(uniform) >= (table.game.n, -_GAIN):
+        return table.found(uniform)
+    return table.found(_polished(table, max(_annealed(table, chosen, words, steps), uniform, key=worth)))
 
 
 def _affordable(table: Table) -> int:
