@@ -34,7 +34,7 @@ STILL = {
     "games": 3_837,
     "efb": 2_982,
     "nvo": 5_230,
-    "inference": 1_780,
+    "inference": 1_795,
     "experiments": 3_560,
     "cli": 817,
 }
