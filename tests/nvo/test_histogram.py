@@ -233,3 +233,13 @@ def test_ten_million_values():
     low, high = values.min(), values.max()
     places = [naive_nvo.place(v, 101, low, high) for v in values[some]]
     assert (np.floor(places) == histogram.bin_of[some]).all()
+
+
+def test_whether_rows_are_whole_is_decided_by_public_bounds_and_not_by_the_values():
+    """One value can make an array of integers one of floats; what it does to a release must be bounded."""
+    values = np.array([0, 5, 5, 9])
+    for bounds, bins, whole in (((0, 10), 11, False), ((0, 10), 10, True), ((0.5, 10), 10, False)):
+        kept = values[values >= bounds[0]]
+        for given in (kept, kept.astype(float), np.append(kept, 3.5)):
+            assert Histogram.from_values(given, bins, bounds=bounds).integers is whole
+    assert Histogram.from_values(values, 10).integers and not Histogram.from_values(values * 1.0, 10).integers

@@ -165,8 +165,8 @@ class Histogram(Binned):
             By how much the range goes beyond either bound, in high - low. By default 0 with public bounds, so
             that nothing is released outside them, else "paper": ``|ln(2 - 2p)|/range_epsilon``.
         whole : bool, optional
-            Whether rows are whole numbers. By default where the array is of integers, or public bounds are
-            whole and a bin is at least one wide. Decide it without the data: one value can make them floats.
+            Whether rows are whole numbers. By default where public bounds are whole and a bin is at least one
+            wide; without such bounds where the array is of integers, which one value can change.
         spike : float, optional
             A value, known without the data, that many have, such as 0: it has a bin of its own, and the rest
             of that bin goes to the one beside it.
@@ -211,7 +211,7 @@ class Histogram(Binned):
             bin_of, counts = _apart(given, bin_of, *apart, k)
         if whole is None:
             plain = all(float(end).is_integer() for end in (low, high, spike or 0.0))
-            whole = given.dtype.kind in "iu" or (public and plain and length >= k)
+            whole = plain and length >= k if public else given.dtype.kind in "iu"
         elif _checks.flag("whole", whole) and math.ceil(edges[0]) > math.floor(edges[1]):
             raise ValueError(f"whole must be False where no whole number is in {low!r} to {high!r}, got True")
         integers = bool(whole) and max(map(abs, edges)) <= _LARGEST_INTEGER
