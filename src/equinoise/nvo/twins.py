@@ -186,7 +186,7 @@ def beside(profile: Profile, rows: int, total: float, delta: float = DELTA) -> l
     names = ("mechanism", "one", "all", "kl", "holds for")
     table = [("NVO", one, total, profile.kl, "these data")]
     for level, row, what in ((one, one, "same row"), (total, row_epsilon(total, rows, delta), "same total")):
-        if histogram.bounds_given and 0.0 < level < np.inf:
+        if histogram.bounds_given and min(level, row) > 0.0 and np.isfinite(level):
             twin, anybody = one_draw_private(histogram, row), "any data"
             table.append((f"one draw, {what}", row, twin.composed(rows, delta).epsilon, twin.kl, anybody))
             kl = [private_histogram(histogram, level, seed=seed).kl for seed in range(_SEEDS)]
