@@ -193,7 +193,7 @@ def test_many_bins():
     histogram = Histogram.from_values(rng.normal(size=400), 10_001)
     game = NoiseGame(histogram, 1.0)
     with pytest.raises(
-        ValueError, match=r"n_bins must be small enough .* 10001 bins, 10001 of them needed, and 6"
+        ValueError, match=r"n_bins must be small enough .* 10001 bins, 10001 of them needed, and \d+"
     ):
         _ = game.kernel
     profile = game.best_response()

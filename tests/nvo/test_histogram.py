@@ -240,6 +240,6 @@ def test_whether_rows_are_whole_is_decided_by_public_bounds_and_not_by_the_value
     values = np.array([0, 5, 5, 9])
     for bounds, bins, whole in (((0, 10), 11, False), ((0, 10), 10, True), ((0.5, 10), 10, False)):
         kept = values[values >= bounds[0]]
-        for given in (kept, kept.astype(float), np.append(kept, 3.5)):
-            assert Histogram.from_values(given, bins, bounds=bounds).integers is whole
+        for found in (kept, kept.astype(float), np.append(kept, 3.5)):
+            assert Histogram.from_values(found, bins, bounds=bounds).integers is whole
     assert Histogram.from_values(values, 10).integers and not Histogram.from_values(values * 1.0, 10).integers
