@@ -177,7 +177,7 @@ def test_of_many_that_save_at_one_moment_one_does(switching, tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
 def test_a_fifo_is_no_file_to_load(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="it is a folder, or no file"):
+    with pytest.raises(ValueError, match="it is a directory or a pipe"):
         UCB.load(tmp_path / "pipe")
 
 

@@ -155,7 +155,7 @@ def loaded(
     name = _checks.path("path", path)
     try:
         if (there := Path(name)).exists() and not there.is_file():
-            raise ValueError("it is a folder, or no file")
+            raise ValueError("it is a directory or a pipe")
         with there.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             meta = json.loads(archive[_META].tobytes())
             if meta.pop("kind") != kind:
