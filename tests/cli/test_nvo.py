@@ -339,7 +339,7 @@ def test_values_outside_the_bounds_are_put_on_them_and_counted(capsys):
 def test_a_histogram_needs_opendp_before_the_work(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     _measurement.cache_clear()
-    assert main([*GOOD, "--method", "histogram"]) == 2
+    assert main([*GOOD, "--method", "histogram", "--rows", "40"]) == 2
     assert 'pip install "equinoise[secure]"' in capsys.readouterr().err
 
 
@@ -372,6 +372,7 @@ WRONG = [
     ([*GOOD, "--scales", "0.0,1"], "--scales must be positive, got 0.0 at index 0"),
     ([*GOOD, "--scales", ","], "--scales must be"),
     ([*SMALL, "--epsilon", "1", "--method", "one-draw"], "--bounds must be given for --method 'one-draw'"),
+    ([*GOOD, "--method", "histogram"], "--rows must be given for --method histogram"),
     ([*GOOD, "--method", "luck"], "--method must be one of 'nvo', 'histogram', 'one-draw'"),
     ([*GOOD, "--search", "luck"], "--search must be one of 'anneal', 'best-response', 'genetic'"),
     ([*GOOD, "--restarts", "0"], "--restarts must be"),

@@ -218,6 +218,8 @@ def test_what_is_not_needed_is_not_asked_for():
     assert value.estimate == off_policy_value([0.5, 0.5], *log).estimate
     with pytest.raises(ValueError, match="to_frame must be asked of the arms of one log"):
         value.to_frame()
+    with pytest.raises(ValueError, match="rewards must be at most 1e\\+100"):
+        arm_means([0, 1], [1e200, 0.0], method="ols")
     with pytest.raises(ValueError, match="the rounds must be one whose results fit"):
         arm_means([0, 10**13], [0.0, 1.0], method="ols")
 

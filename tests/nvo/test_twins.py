@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 
@@ -67,6 +68,21 @@ def test_one_draw_is_what_was_enumerated(epsilon):
         )
 
 
+def composed_by_hand(epsilon, m, delta):
+    """The least total at which m randomised responses have this delta, by bisection of the definition."""
+    p = 1.0 / (1.0 + math.exp(-epsilon))
+    sums = [(math.comb(m, k) * p**k * (1 - p) ** (m - k), (2 * k - m) * epsilon) for k in range(m + 1)]
+
+    def excess(total):
+        return sum(mass * max(0.0, -math.expm1(total - loss)) for mass, loss in sums if loss > total)
+
+    low, high = 0.0, m * epsilon
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if excess(middle) <= delta else (middle, high)
+    return 0.0 if excess(0.0) <= delta else high
+
+
 FIGURES = {"heights": 0.00086, "beauty.wage": 0.00321, "card.wage": 0.00012, "401ksubs.inc": 0.0}
 
 
@@ -100,6 +116,20 @@ def test_noise_has_its_law_and_hides_a_change(neighbours, scale, epsilon):
     expected = np.maximum(counts, 1 / (1 + math.exp(epsilon / scale)))
     found = private_histogram(histogram, epsilon, neighbours=neighbours, seed=7)
     np.testing.assert_allclose(found.pmf, expected / expected.sum(), rtol=1e-12)
+
+
+def test_a_release_has_the_noise_that_its_neighbours_ask_for(monkeypatch):
+    """How far counts may move, and epsilon, as OpenDP is told: its law is tested above."""
+    told = []
+
+    def noted(counts, sensitivity, epsilon):
+        told.append((counts.tolist(), sensitivity, epsilon))
+        return np.asarray(counts)
+
+    monkeypatch.setattr(twins, "secure_geometric", noted)
+    for neighbours in twins.NEIGHBOURS:
+        private_histogram(histogram_of([50, 20, 30]), 0.1, neighbours=neighbours)
+    assert told == [([50, 20, 30], 1, 0.1), ([50, 20, 30], 2, 0.1)]
 
 
 def test_a_release_asks_opendp_and_a_seed_is_simulation(monkeypatch):
@@ -138,6 +168,9 @@ def test_rows_of_one_draw_add_up_and_those_of_a_histogram_do_not():
     # randomised response by enumeration: two draws at epsilon 1, of which both say the same
     p = math.e / (1 + math.e)
     truth = math.log((p**2 - 1e-5) / (1 - p) ** 2)
+    for m, level, delta in itertools.product((1, 2, 9, 60), (1e-6, 0.05, 0.7, 4.0), (1e-5, 0.3)):
+        found = compose_pure(level, m, delta)
+        assert found == pytest.approx(composed_by_hand(level, m, delta), rel=1e-6, abs=1e-9)
     assert truth <= compose_pure(1.0, 2) + 1e-9 <= truth * 1.005 + 1e-9
     assert 3 * 40.0 <= compose_pure(40.0, 3) <= 3 * 40.0 * (1 + 1e-12)
     for rows in (1, 50, 3000):

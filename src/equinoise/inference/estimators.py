@@ -34,7 +34,6 @@ __all__ = ["Estimates", "arm_means", "off_policy_value"]
 
 METHODS = ("ols", "ipw", "hajek", "aipw", "batched-ols")
 WEIGHTS = ("uniform", "constant", "two-point")
-
 _SUM = 1e-6  # how far probabilities may be from a sum of one
 
 
@@ -291,8 +290,9 @@ def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: 
     pulled = _checks.array("arms", named, np.int64, None, low=0)
     if not pulled.ndim or not pulled.size:
         raise ValueError(f"arms must have at least one round, got shape {pulled.shape}")
-    paid = np.asarray(rewards)
-    y = _checks.array("rewards", paid + 0 if paid.dtype == bool else paid, np.float64, pulled.shape)
+    paid, most = np.asarray(rewards), 1e100  # squares of sums stay finite
+    paid = paid + 0 if paid.dtype == bool else paid
+    y = _checks.array("rewards", paid, np.float64, pulled.shape, low=-most, high=most)
     given: Array = np.ones(pulled.shape) if propensities is None else np.asarray(propensities)
     whole = given.ndim == pulled.ndim + 1
     k = given.shape[-1] if whole else len(labels) or int(pulled.max()) + 1

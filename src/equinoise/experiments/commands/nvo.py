@@ -23,10 +23,8 @@ from equinoise.report.exhibit import csv_bytes
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 _SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on a bound
-_ASKED = (
-    *("epsilon", "total_epsilon", "bounds", "margin", "whole", "spike", "clamp", "rows", "bins", "scales"),
-    *("method", "search", "restarts", "seed"),
-)  # for, in what others get
+_PLACED = ("bounds", "margin", "whole", "spike", "clamp", "rows", "bins", "seed")
+_ASKED = ("epsilon", "total_epsilon", "method", *_PLACED)  # for, in what others get
 _DESCRIBED: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "standard deviation": np.std}
 _DESCRIBED |= {f"quantile {q}%": partial(np.quantile, q=q / 100) for q in (5, 25, 50, 75, 95)}
 _WIDER, _FAR = 1.5, 0.1  # times the data's standard deviation: a sample's own, and its distance
@@ -71,8 +69,10 @@ class Parameters:
         _checks.choice("bound", self.bound, _SECONDS)
         if self.resolve != "all":
             _checks.integer("resolve", self.resolve, 0)
-        if _checks.choice("method", self.method, ("nvo", *twins.METHODS)) != "nvo" and self.bounds is None:
-            raise ValueError(f"bounds must be given for method={self.method!r}, and public")
+        if _checks.choice("method", self.method, ("nvo", *twins.METHODS)) != "nvo":
+            for name in ("bounds", "rows"):  # as many rows as records would tell of each of these
+                if getattr(self, name) is None:
+                    raise ValueError(f"{name} must be given for method={self.method!r}, and public")
         _checks.integer("restarts", self.restarts, 1)
         for name, low, high in (("rows", 1, drawn.MAX_ROWS), ("seed", 0, None)):
             if getattr(self, name) is not None:
@@ -251,7 +251,8 @@ def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict
 
     written: Any = {"sep": sep, "decimal": parameters.decimal, "lineterminator": "\n"}
     table = pd.DataFrame({column: sample}).to_csv(index=False, **written).encode()
-    asked = {name: value for name, value in asdict(parameters).items() if name in _ASKED}
+    names = _ASKED + ("scales", "search", "restarts") * (parameters.method == "nvo")
+    asked = {name: value for name, value in asdict(parameters).items() if name in names}
     said = certificate.statement(asked | {"column": column}, table, len(sample))
     places, counts = np.unique(sample, return_counts=True)
 

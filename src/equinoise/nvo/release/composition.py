@@ -27,6 +27,8 @@ _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
 _CLOSE = 1.01  # a ratio of what is too large a row's epsilon to what is not at which its search ends
+_DEEP = 600.0  # epsilon beyond which tails are too small for a float
+_OUTWARDS = 1.0 + 1e-9  # for rounding of tails
 _SHOWN = 30.0  # epsilon beyond which a row tells nearly for sure
 _NEARLY_ALL = 1.0 - 2.0**-20  # of S: what is left has lost digits
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
@@ -113,13 +115,30 @@ def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
     """Bound epsilon of draws that are each epsilon-private for any data: by the worst pair that there is.
 
     That is of randomised response (Kairouz, Oh, Viswanath, 2015, *The Composition Theorem for Differential
-    Privacy*, ICML, theorem 3.3).
+    Privacy*, ICML, theorem 3.3): with X of m draws true, X ~ Bin(m, p) or Bin(m, 1 - p), the loss is
+    (2 X - m) epsilon, and delta at any epsilon' is P(X >= k) - e^epsilon' Q(X >= k), k the first X beyond it.
     """
+    from scipy.stats import binom
+
+    largest = _by_largest(epsilon, draws, delta)
     if epsilon > _SHOWN:
-        return _by_largest(epsilon, draws, delta)
-    p = 1.0 / (1.0 + math.exp(-epsilon))
-    pair = np.array([epsilon, -epsilon]), np.array([p, 1.0 - p])
-    return _least([()], lambda: epsilon, lambda: pair, draws, delta)
+        return largest
+    p, q = 1.0 / (1.0 + math.exp(-epsilon)), 1.0 / (1.0 + math.exp(epsilon))
+    if largest > _DEEP:
+        pair = np.array([epsilon, -epsilon]), np.array([p, q])
+        return _least([()], lambda: epsilon, lambda: pair, draws, delta)
+
+    def tails(k: int) -> tuple[float, float]:
+        return float(binom.sf(k - 1, draws, p)), float(binom.sf(k - 1, draws, q))
+
+    low, high = draws // 2, draws  # the least k whose loss has a delta small enough
+    while high > low + 1:
+        middle = (low + high) // 2
+        above, below = tails(middle)
+        enough = above - math.exp((2 * middle - draws) * epsilon) * below <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    above, below = tails(high)
+    return max(0.0, min(largest, math.log((above - delta) / below) * _OUTWARDS)) if above > delta else 0.0
 
 
 class Resolved(NamedTuple):
