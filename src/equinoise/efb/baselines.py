@@ -8,7 +8,7 @@ import numpy as np
 
 from equinoise._checkpoint import kept_as
 from equinoise._checks import Option, Row
-from equinoise._typing import Callable, Flags, Floats, Mapping, NamedTuple
+from equinoise._typing import Any, Callable, Flags, Floats, Mapping, NamedTuple
 from equinoise.efb.kernels import setup
 from equinoise.efb.tuning import MECHANISMS, RULES, Tuning, noise_scale
 from equinoise.games import Environment, GameTree, Schedule, kernels
@@ -164,5 +164,5 @@ def _leaf_prob(environment: Environment, table: Flags, losses: Floats) -> Floats
         reach[s] = reach[tree.action_infoset[tree.infoset_action[s]]] * environment.infoset_prob[s]
     leaf_reach = reach[tree.action_infoset[tree.leaf_action]] * environment.leaf_prob
     np.add.at(of_action, (tree.leaf_action, np.searchsorted(losses, environment.leaf_loss)), leaf_reach)
-    prob = table @ of_action
+    prob: Any = sum(map(np.outer, table.T, of_action))  # in this order, which BLAS does not keep
     return np.ascontiguousarray(np.minimum(prob / prob.sum(axis=1, keepdims=True), 1.0)).reshape(-1)

@@ -247,7 +247,7 @@ def simulate(
     result = replicates.run(functools.partial(_run_block, task), n, work=trials, **options)
     chosen, policy = task.learner.tuning, result["policy"]
     if table is not None:  # of each action, how often the strategies that have it are played
-        policy = behaviour(tree, np.stack([row @ table.astype(np.float64) for row in policy]))
+        policy = behaviour(tree, np.stack([(row[:, None] * table).sum(axis=0) for row in policy]))
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
     made = regret, result["observed"], policy, chosen.regret_bound, chosen
     return EfbRun(checkpoints, *made, row.name, budget, seed, tree)

@@ -14,6 +14,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._random import stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Iterator
+from equinoise.nvo import kernels
 from equinoise.nvo.game import Game, known
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import named
@@ -146,11 +147,13 @@ class _Walk:
         self.kl = self._score(self.total[self.seen])
 
     def add_up(self) -> None:
-        self.total = np.tensordot(self.counts.astype(np.float64), self.masses, axes=2)
+        total = np.zeros((1, self.masses.shape[2]))
+        kernels.add_all(self.masses.reshape(-1, total.size), self.counts.reshape(-1), total)
+        self.total = total[0]
 
     def _score(self, total: Floats) -> float:
         """Return KL up to a constant, infinite where something of the histogram is no longer released."""
-        return float(-(self.p * np.log(total)).sum()) if (total > 0.0).all() else np.inf
+        return kernels.kullback_leibler(self.p, total)
 
     def move(self, b: int, v: int, w: int, size: int, below: float) -> bool:
         """Move records of a bin between two scales if KL is then below a limit and all are satisfied."""

@@ -70,7 +70,7 @@ class Released:
     def cosine(self) -> float:
         """Cosine of the angle between histogram and release."""
         p, q = self.histogram.pmf, self.pmf
-        return float(p @ q / np.sqrt((p @ p) * (q @ q)))
+        return float((p * q).sum() / np.sqrt((p * p).sum() * (q * q).sum()))
 
     def certificate(self) -> dict[str, Any]:
         """Return what is and is not protected; see :mod:`equinoise.nvo.release.certificate`."""
@@ -86,7 +86,7 @@ class Released:
 
 
 def _sd(x: Floats, p: Floats) -> Any:
-    return np.sqrt(max(0.0, float(p @ (x - p @ x) ** 2)))
+    return np.sqrt(max(0.0, float((p * (x - (p * x).sum()) ** 2).sum())))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,8 @@ A type that is *used* (has records) is satisfied iff everywhere ``low <= m[t, x]
 the mass is the sum of counts times m. See :mod:`equinoise.nvo.search.dynamics` for the limits.
 """
 
+import numpy as np
+
 from equinoise._elementary import exp, log
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
@@ -46,8 +48,8 @@ def _add_masses(masses: Floats, counts: Ints, t: int, work: Floats) -> None:
 
 
 @njit
-def _add_all(masses: Floats, counts: Ints, work: Floats) -> None:
-    """Add the masses of all types to work[0], four at a time."""
+def add_all(masses: Floats, counts: Ints, work: Floats) -> None:
+    """Add the masses of all types to work[0], four at a time; the same bits on every processor."""
     last = counts.size - 3
     t = 0
     while t < last:
@@ -107,7 +109,7 @@ def evaluate(game: Game, counts: Ints, work: Floats) -> Any:
         work[0, x] = work[1, x] = work[2, x] = 0.0
     apart = game.odds < _PLAIN
     if not apart:
-        _add_all(game.masses, counts, work)
+        add_all(game.masses, counts, work)
     for t in range(counts.size):
         if apart and counts[t] > 0:
             _add_apart(game.masses, t, counts[t], work)
@@ -131,13 +133,33 @@ def divergence(game: Game, mass: Floats, work: Floats) -> float:
     return -_row_sum(work, game.first, game.stop)
 
 
-# A sum in any order, else it is not vectorised. What it called would be compiled so as well.
-@njit(fastmath={"reassoc"})
+@njit
 def _row_sum(work: Floats, first: int, stop: int) -> float:
-    """Return the sum of work[0, first:stop]."""
+    """Return the sum of work[0, first:stop], in an order that no processor changes."""
+    a = b = c = d = 0.0
+    x = first
+    while x + 4 <= stop:
+        a += work[0, x]
+        b += work[0, x + 1]
+        c += work[0, x + 2]
+        d += work[0, x + 3]
+        x += 4
+    while x < stop:
+        a += work[0, x]
+        x += 1
+    return (a + b) + (c + d)
+
+
+@njit
+def kullback_leibler(p: Floats, q: Floats) -> float:
+    """Return the sum of p ln(p / q) over float64[K], in order: the same bits on every processor."""
     total = 0.0
-    for x in range(first, stop):
-        total += work[0, x]
+    for x in range(p.size):
+        if p[x] > 0.0:
+            ratio = p[x] / q[x]
+            if not ratio < np.inf:
+                return np.inf
+            total += p[x] * log(ratio)
     return total
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import ArrayLike, Axes, DataFrame, Flags, Floats, Ints
+from equinoise.nvo import kernels
 from equinoise.nvo.histogram import Released
 from equinoise.nvo.noise import Noise
 
@@ -87,19 +88,16 @@ def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta
 
 def divergence(p: Floats, q: Floats) -> float:
     """Return the Kullback-Leibler divergence sum of p ln(p/q), in nats; infinite where q misses p."""
-    seen = p > 0.0
-    if (q[seen] == 0.0).any():
-        return math.inf
-    return max(0.0, float(np.sum(p[seen] * np.log(p[seen] / q[seen]))))
+    return max(0.0, kernels.kullback_leibler(np.ascontiguousarray(p), np.ascontiguousarray(q)))
 
 
 def released(noise: Noise, counts: Ints) -> Floats:
     """Return S = sum over types of counts M, float64[X]."""
-    total: Floats = np.zeros(0)
+    total = np.zeros((1, noise.n_bins))
     for bins in _blocks(noise, counts):
-        part = np.tensordot(counts[bins].astype(np.float64), noise.rows(bins), axes=2)
-        total = total + part if total.size else part
-    return total
+        kernels.add_all(noise.rows(bins).reshape(-1, noise.n_bins), counts[bins].reshape(-1), total)
+    mass: Floats = total[0]
+    return mass
 
 
 def _blocks(noise: Noise, counts: Ints) -> list[Ints]:
