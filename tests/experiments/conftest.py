@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from equinoise.experiments.commands import nvo
+
 
 @pytest.fixture(scope="session")
 def values(tmp_path_factory):
@@ -15,3 +17,9 @@ def values(tmp_path_factory):
     weight = np.round(0.9 * height - 80 + rng.normal(0, 5, 150), 1)
     pd.DataFrame({"height": height, "weight": weight, "name": "x"}).to_csv(path, index=False)
     return path
+
+
+@pytest.fixture(autouse=True)
+def _little_time_for_bounds(monkeypatch):
+    """For the bound of a release, which else takes longer than all that is tested."""
+    monkeypatch.setitem(nvo._SECONDS, "fast", 0.2)
