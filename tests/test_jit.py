@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -167,9 +168,77 @@ def test_damaged_files_are_mended(package, tmp_path):
 
 
 def test_processes_that_start_together_do_not_disturb_each_other(package, tmp_path):
-    children = [start(package, NUMBA_CACHE_DIR=str(tmp_path / "cache")) for _ in range(3)]
-    assert [json.loads(finish(child))[0] for child in children] == [3.0] * 3
+    children = [start(package, NUMBA_CACHE_DIR=str(tmp_path / "cache")) for _ in range(8)]
+    assert [json.loads(finish(child))[0] for child in children] == [3.0] * 8
     assert report(package, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[1] == 1
+
+
+def test_threads_and_both_kinds_of_processes_call_a_kernel_at_once(package, tmp_path):
+    script = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from equinoise import _caller
+if __name__ == "__main__":
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(_caller.scaled, [1.5] * 8))
+    for way in ("fork", "spawn"):
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(way)) as pool:
+            found += pool.map(_caller.scaled, [1.5] * 4)
+    print(found == [3.0] * 16)
+"""
+    (tmp_path / "script.py").write_text(script)
+    run = "import runpy, sys; sys.argv[0] = 'script.py'; runpy.run_path('script.py', run_name='__main__')"
+    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert finish(start(package, run, **variables)) == "True\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")
+def test_a_full_disk_costs_only_time(package, tmp_path):
+    full = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+"""
+    cache = str(tmp_path / "cache")
+    assert json.loads(finish(start(package, full + REPORT, NUMBA_CACHE_DIR=cache)))[:2] == [3.0, 0]
+    assert report(package, NUMBA_CACHE_DIR=cache)[:2] == [3.0, 0]
+    assert report(package, NUMBA_CACHE_DIR=cache)[:2] == [3.0, 1]
+
+
+def test_processors_of_two_makes_share_a_cache(package, tmp_path):
+    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    mine, other = report(package, **variables), report(package, NUMBA_CPU_NAME="generic", **variables)
+    assert mine[3] != other[3]
+    assert mine[:3] == other[:3] == [3.0, 0, 1]
+    assert report(package, **variables)[1] == report(package, NUMBA_CPU_NAME="generic", **variables)[1] == 1
+
+
+def test_an_upgrade_in_place_disturbs_no_process_that_runs(package, tmp_path):
+    cache = str(tmp_path / "cache")
+    waiting = "import pathlib, time\nfrom equinoise import _caller\npathlib.Path('ready').touch()\n"
+    waiting += "while pathlib.Path('ready').exists():\n    time.sleep(0.01)\n"
+    child = start(package, waiting + REPORT, NUMBA_CACHE_DIR=cache)
+    while not (tmp_path / "ready").exists() and child.poll() is None:
+        time.sleep(0.01)
+    (package / "_callee.py").write_text(CALLEE.format(value=4))
+    (tmp_path / "ready").unlink()
+    assert json.loads(finish(child))[0] == 3.0
+    assert report(package, NUMBA_CACHE_DIR=cache)[:3] == [6.0, 0, 1]
+
+
+def test_kernels_that_no_process_used_for_a_month_are_removed(package, tmp_path):
+    cache = tmp_path / "cache"
+    mine = Path(report(package, NUMBA_CACHE_DIR=str(cache))[3])
+    old, recent, foreign = (
+        cache / name for name in ("equinoise-" + 20 * "0", "equinoise-" + 20 * "1", "other")
+    )
+    for folder, days in ((old, 31), (recent, 29), (foreign, 99), (mine, 31)):
+        folder.mkdir(exist_ok=True)
+        (folder / "file").touch()
+        then = time.time() - days * 86_400
+        os.utime(folder, (then, then))
+    assert report(package, NUMBA_CACHE_DIR=str(cache))[:2] == [3.0, 1]  # its own, which it uses
+    assert sorted(path.name for path in cache.iterdir()) == sorted([recent.name, foreign.name, mine.name])
 
 
 def test_bounds_checking_has_kernels_of_its_own(package, tmp_path):

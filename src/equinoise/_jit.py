@@ -13,6 +13,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
@@ -26,6 +29,7 @@ from numba.misc.appdirs import AppDirs
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).resolve().parent
+_UNUSED = 30 * 86_400.0  # seconds after which a build's kernels are removed
 event: Any = _event
 config: Any = _config  # its settings are made at run time, where no type checker sees them
 
@@ -100,7 +104,14 @@ def cache_directory() -> Path:
     for source in sorted(_PACKAGE.rglob("*.py")):
         digest.update(source.relative_to(_PACKAGE).as_posix().encode())
         digest.update(source.read_bytes())
-    return _base() / f"equinoise-{digest.hexdigest()[:20]}"
+    folder = _base() / f"equinoise-{digest.hexdigest()[:20]}"
+    with contextlib.suppress(OSError):
+        os.utime(folder)  # in use
+    for old in folder.parent.glob("equinoise-" + 20 * "[0-9a-f]"):  # of builds that no process used for long
+        with contextlib.suppress(OSError):
+            if time.time() - old.stat().st_mtime > _UNUSED:
+                shutil.rmtree(old)
+    return folder
 
 
 def _base() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import equinoise
+from equinoise import _jit
 from equinoise.cli import main
 from equinoise.efb import LEARNERS
 from equinoise.efb.tuning import RULES
@@ -350,6 +352,21 @@ def test_our_own_mistakes_are_not_called_wrong_use(monkeypatch):
 
 @pytest.mark.compiled
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT and opens a terminal")
+def test_compiling_is_told_once_and_on_a_terminal_alone(capsys, monkeypatch, tmp_path):
+    @contextlib.contextmanager
+    def compiling(tell):
+        tell(True)
+        tell(True)
+        yield tell(False)
+
+    monkeypatch.setattr(_jit, "compiling", compiling)
+    assert main(list(SMALL)) == 0
+    assert "compiling" not in capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(list(SMALL)) == 0
+    assert capsys.readouterr().err.count("equinoise: compiling, on first use") == 1
+
+
 def test_ctrl_c_is_130_without_a_traceback(tmp_path):
     master, terminal = pty.openpty()
     child = command("efb", "kuhn_poker", "--trials", "1000000000000", stderr=terminal)
