@@ -4,12 +4,13 @@ import contextlib
 import functools
 import os
 import secrets
+import signal
 import threading
 import weakref
 from pathlib import Path
 
 from equinoise import _checks, _files
-from equinoise._typing import Any, Callable, Mapping, Self, TypeVar
+from equinoise._typing import Any, Callable, Iterator, Mapping, Self, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _living: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -68,6 +69,28 @@ def locked(method: Method) -> Method:
             return method(self, *args, **kwargs)
 
     return call  # type: ignore[return-value]
+
+
+def whole(method: Method) -> Method:
+    """Let one thread at a time in, and let it finish before Ctrl-C is heard: nothing is half changed."""
+    return locked(_later()(method))
+
+
+@contextlib.contextmanager
+def _later() -> Iterator[None]:
+    """Hold SIGINT back; only the main thread hears it, and only a handler in Python can be called later."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    heard: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if heard:
+            handler(*heard[0])
 
 
 def _forked() -> None:

@@ -70,29 +70,41 @@ def walk(plan: Plan, learner: Learner, streams: Words, scratch: Round, log: Any,
     A row's context is that of all arms, plan.context float64[M, 1, d]; log is (arms int64[M], rewards
     float64[M]). The rows that are used are written to used int64[N]: no more than N are.
     """
-    private, dimension, t = plan.noise_width.size > 0, scratch.played.shape[0], 0
+    dimension, t = scratch.played.shape[0], 0
     for row in range(log[0].size):
         if t == used.size:
             break
         for i in range(scratch.context.shape[0]):
             scratch.context[i, 0] = plan.context[row, 0, i % dimension]
-        if private:
-            _score_private(learner, scratch)
-        else:
-            _score(learner, scratch)
-        _choose(plan, learner, scratch, t)
+        choose(plan, learner, scratch, t)
         if scratch.arm[0] != log[0][row]:
             continue
         scratch.reward[0], used[t] = log[1][row], row
         t += 1
-        _take_out(learner, scratch)
-        _regress(scratch)
-        _put_back(plan, learner, scratch)
-        if private:
-            _estimate_privately(plan, learner, streams, scratch)
-        else:
-            _estimate(plan, learner, streams, scratch)
+        learn(plan, learner, streams, scratch)
     return t
+
+
+@njit
+def choose(plan: Plan, learner: Learner, scratch: Round, t: int) -> None:
+    """Find each lane's arm of round t for the contexts in scratch."""
+    if plan.noise_width.size > 0:
+        _score_private(learner, scratch)
+    else:
+        _score(learner, scratch)
+    _choose(plan, learner, scratch, t)
+
+
+@njit
+def learn(plan: Plan, learner: Learner, streams: Words, scratch: Round) -> None:
+    """Learn each lane's reward in scratch, with what :func:`choose` has left there."""
+    _take_out(learner, scratch)
+    _regress(scratch)
+    _put_back(plan, learner, scratch)
+    if plan.noise_width.size > 0:
+        _estimate_privately(plan, learner, streams, scratch)
+    else:
+        _estimate(plan, learner, streams, scratch)
 
 
 @njit

@@ -5,11 +5,11 @@ from typing import ClassVar, overload
 import numpy as np
 
 from equinoise import _checks
-from equinoise._live import Live, locked
+from equinoise._live import Live, locked, whole
 from equinoise._typing import Any, DataFrame, Floats, Ints, PathLike, Self, Words
 from equinoise.bandits.live import state
 from equinoise.bandits.live.player import Player, Setting, arm_names, check_name
-from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket, whole
+from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket
 from equinoise.bandits.rewards import Draws
 from equinoise.inference import Report, Totals, report
 

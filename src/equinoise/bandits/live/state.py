@@ -1,43 +1,17 @@
 """What a live bandit keeps: open selections, tallies of every arm, and all of it in a file."""
 
-import contextlib
 import secrets
-import signal
-import threading
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._files import loaded
-from equinoise._live import Method, locked
-from equinoise._typing import Any, Array, Floats, Iterator, Mapping
+from equinoise._typing import Any, Array, Floats, Mapping
 from equinoise.bandits.live.player import Player, Setting
 from equinoise.bandits.result import means_of
 
 Arrays = dict[str, Array]
-
-
-def whole(method: Method) -> Method:
-    """Let one thread at a time in, and let it finish before Ctrl-C is heard: nothing is half changed."""
-    return locked(_later()(method))
-
-
-@contextlib.contextmanager
-def _later() -> Iterator[None]:
-    """Hold SIGINT back; only the main thread hears it, and only a handler in Python can be called later."""
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    heard: list[tuple[int, Any]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if heard:
-            handler(*heard[0])
 
 
 @dataclass(frozen=True)
