@@ -21,7 +21,13 @@ _MOST = 2**24  # numbers of all regressions
 
 @dataclass(frozen=True)
 class Selection:
-    """One selection: its number, from 0, and its arm, for :meth:`LinearBandit.update`."""
+    """One selection: its number, from 0, and its arm, for :meth:`LinearBandit.update`.
+
+    Examples
+    --------
+    >>> LinearBandit(["red", "green"], 1).request([1.0])
+    Selection(number=0, arm='red')
+    """
 
     number: int
     arm: int | str
