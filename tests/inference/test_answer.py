@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from equinoise import bandits
-from equinoise.inference import Totals, confidence_sequence, report
+from equinoise.inference import Totals, answer, confidence_sequence, report
 
 matplotlib.use("Agg")
 RNG = np.random.default_rng(5)
@@ -199,3 +199,13 @@ def test_what_is_still_to_come_is_named():
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_more_rounds_are_looked_for_only_where_they_show_something_first(monkeypatch):
+    rng = np.random.default_rng(6)
+    pulls = rng.integers(20, 60, 40)
+    of = Totals(pulls, rng.binomial(pulls, 0.5).astype(float))
+    said = report(of, control=7).verdict
+    assert "more rounds" in said
+    monkeypatch.setattr(answer, "_LOOKED_AT", 40)
+    assert report(of, control=7).verdict == said

@@ -11,6 +11,7 @@ from equinoise._typing import Axes, DataFrame, Floats, Hashable, Ints, Iterable
 from equinoise.inference.sequences import Totals, confidence_sequence
 
 _FACTORS = 2.0 ** (np.arange(1, 41) / 4.0)  # by which an experiment is thought to be continued
+_LOOKED_AT = 16  # arms nearest to a difference, of which one will show it first
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,7 @@ def report(
         known = f"lies between {low[-1, 0]:.3g} and {high[-1, 0]:.3g}" if last.pulls[0] else "is not known"
         said = f"The mean of {names[0]} {known}."
     else:
-        said = _shown(names, arm, *away) or _not_shown(names, arm, away[0], last, alpha, method)
+        said = _shown(names, arm, *away) or _not_shown(names, arm, away, last, alpha, method)
     if waiting := int(over.pending[-1].sum()):
         said += f" {waiting:,} rewards are still to come, and count as the worst that they may be."
     return Report(said, pd.DataFrame(columns), assumed, over.pulls.sum(axis=1), means, low, high)
@@ -182,12 +183,18 @@ def _shown(names: list[Hashable], control: int, away: Floats, low: Floats, high:
 
 
 def _not_shown(
-    names: list[Hashable], control: int, away: Floats, last: Totals, alpha: float, method: str
+    names: list[Hashable], control: int, away: tuple[Floats, ...], last: Totals, alpha: float, method: str
 ) -> str:
     """Say that no difference is shown, and how many rounds more of the same would show one."""
     words = f"No difference from {names[control]} is shown yet."
-    if np.isnan(away).all():
+    if np.isnan(away[0]).all():
         return words
+    nearest = np.argsort(-np.nan_to_num(np.abs(away[0]) / (away[2] - away[1])), kind="stable")
+    some = np.sort(np.append(nearest[nearest != control][:_LOOKED_AT], control))
+    alpha *= (len(some) - 1) / (len(names) - 1)
+    parts = (last.pulls, last.reward_sum, last.square_sum, last.pending)
+    last, rounds_played = Totals(*(part[some] for part in parts)), last.pulls.sum()
+    names, sizes, control = [names[i] for i in some], away[0][some], int(np.searchsorted(some, control))
     factors = _FACTORS
     for _ in range(2):  # a coarse look, then a fine one between it and the factor before
         pulls = np.rint(last.pulls * factors[:, None]).astype(np.int64)
@@ -201,7 +208,7 @@ def _not_shown(
                 f"{words} As the arms look now, {_FACTORS[-1]:,.0f} times as many rounds would not show any."
             )
         factors = np.linspace(max(needed[arm] / _FACTORS[0], 1.0), needed[arm], 33)[1:]
-    rounds = float(f"{(needed[arm] - 1.0) * last.pulls.sum():.1e}")
+    rounds = float(f"{(needed[arm] - 1.0) * rounds_played:.1e}")
     return (
-        f"{words} If {names[arm]} keeps its {away[arm]:.3g}, about {rounds:,.0f} more rounds alike show it."
+        f"{words} If {names[arm]} keeps its {sizes[arm]:.3g}, about {rounds:,.0f} more rounds alike show it."
     )
