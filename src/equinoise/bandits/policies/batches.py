@@ -15,7 +15,7 @@ is. That never moves it away from the true sum, and a wild draw in an early batc
 with means 0.75, 0.625, .., 0.25, eps = 0.1 and T = 100,000, over 4,000 replicates, mean regret falls from 695
 to 669 and the largest from 13,000 to 2,800. Over K of 2, 5, 20, T of 2,000 and 20,000 and eps of 0.1, 0.25
 and 1 it is 0.91 times as large for means from 0.9 to 0.99, 0.97 from 0.3 to 0.7 and 1.02 from 0.01 to 0.1
-(0.67 at best, 1.13 at worst: sums below 0 tell bad arms there). ``clip_sums=False`` is the policy of the source.
+(0.67 at best, 1.13 at worst: sums below 0 tell bad arms). ``clip_sums=False`` is the policy of the source.
 
 *adap-ucb*: a batch is an episode that doubles the arm's pulls, the first a single one. Its m rewards stand
 for the arm, and older ones are forgotten; the index, with alpha = 3.1, is::
