@@ -33,13 +33,25 @@ class _Command(typer.core.TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
+class _Group(typer.core.TyperGroup):
+    """A group in which the name of a command may be two words."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return a command's name, it, and its arguments."""
+        two = " ".join(args[:2])
+        return super().resolve_command(ctx, [two, *args[2:]] if two in self.commands else args)
+
+
 app = typer.Typer(
+    cls=_Group,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _module in (games, efb, nvo, bandit, reproduce):
     app.command(_module.__name__.rpartition(".")[2], cls=_Command)(_module.command)
+
+app.command("nvo verify", cls=_Command)(nvo.verify)
 
 
 @app.callback(invoke_without_command=True)

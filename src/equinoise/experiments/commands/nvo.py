@@ -33,7 +33,10 @@ _MEASURES = ("realised_epsilon", "realised_epsilon_addition", "kl", "sd_l1", "ja
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a release depends on, checked when made: the command's options; scales in the column's units."""
+    """What a release depends on, checked when made: the command's options; scales in the column's units.
+
+    ``columns`` are all that are released together, where there are several.
+    """
 
     path: str
     column: str
@@ -58,6 +61,7 @@ class Parameters:
     clamp: bool = False
     verbose: bool = False
     bound: str = "fast"
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.total_epsilon is None):
@@ -252,6 +256,7 @@ def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict
     written: Any = {"sep": sep, "decimal": parameters.decimal, "lineterminator": "\n"}
     table = pd.DataFrame({column: sample}).to_csv(index=False, **written).encode()
     names = _ASKED + ("scales", "search", "restarts") * (parameters.method == "nvo")
+    names += ("columns",) * bool(parameters.columns)
     asked = {name: value for name, value in asdict(parameters).items() if name in names}
     said = certificate.statement(asked | {"column": column}, table, len(sample))
     places, counts = np.unique(sample, return_counts=True)
