@@ -133,7 +133,7 @@ def test_several_columns_are_releases_of_their_own_and_add_up(capsys):
         assert "the epsilons add up, to 2 for a row of each" in one["limits"][-1]
     made = [json.loads(Path("both", name, "private/run.json").read_text(encoding="utf-8")) for name in said]
     whole = sum(one["certificate"]["composed"]["epsilon"] for one in made)
-    assert f"to at most 2 for a row of each and {whole:.3g} for all rows of all." in words
+    assert f"to at most 2 for a row of each and {whole:.3g} for all rows of all, and so do deltas." in words
     assert main([*SMALL, *QUICK, "--bounds", "100", "250", "--out", "one"]) == 0
     assert main([*arguments, "--out", "one"]) == 2
     assert "--out must be a folder for several columns, got 'one' with one" in capsys.readouterr().err
@@ -354,6 +354,25 @@ def test_a_run_that_fails_leaves_an_earlier_release_as_it_was(capsys):
     assert names(".") == ["people.csv", "release"]
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("calls", [1, 2])
+def test_an_interrupted_search_is_no_release(capsys, monkeypatch, calls):
+    """In the search, or where it is done again without a record: the best so far is for a library's user."""
+    from equinoise.nvo.search.kernels import moves
+
+    run, left = moves.anneal, iter([False] * (10 * (calls - 1)) + [True] * 1000)
+
+    def anneal(*arguments):
+        if next(left):
+            raise KeyboardInterrupt
+        run(*arguments)
+
+    monkeypatch.setattr(moves, "anneal", anneal)
+    assert main([*GOOD, "--resolve", "3", "--bound", "none"]) == 130
+    assert capsys.readouterr().err.endswith("equinoise: interrupted\n")
+    assert not Path("release").exists()
+
+
 def test_a_folder_with_other_files_is_refused_before_the_work(capsys):
     Path("release").mkdir()
     Path("release/notes.txt").write_text("mine", encoding="utf-8")
@@ -479,6 +498,7 @@ WRONG = [
         [*GOOD, "--ledger", "people.csv"],
         "--ledger must be a ledger, a release in each line, got 'people.csv'",
     ),
+    ([*GOOD, "--ledger", "people.csv/l"], "--ledger must be a folder, got 'people.csv' where"),
     ([*GOOD, "--ledger", "release/l"], "--out must not be a folder in which --ledger would be overwritten"),
     ([*GOOD, "--bound", "best"], "--bound must be one of 'none', 'fast', 'full'"),
     ([*OTHER, "age"], "--column must be one of 'name', 'height_cm', 'kg', got 'age'"),
@@ -492,6 +512,16 @@ WRONG = [
     ([*GOOD, "--rows", "0"], "--rows must be an integer from 1 to 1000000000, got 0"),
     ([*GOOD, "--rows", "2000000000"], "--rows must be an integer from 1 to 1000000000, got 2000000000"),
     ([*GOOD, "--bins", "1"], "--bins must be an integer from 2"),
+    (
+        [*GOOD, "--bins", "2", "--rows", "9", "--method", "one-draw"],
+        "must have --bins of at least 3 within its bounds, got 2",
+    ),
+    ([*GOOD, "--bins", "1000000", "--rows", "9"], "--bins must be an integer from 2 to 100000, got 1000000"),
+    ([*GOOD, "--bins", "100000", "--scales", "200"], "--bins must be small enough for noise of 2 GiB here"),
+    ([*GOOD, "--resolve", "foo"], "--resolve must be one of 'all', 'a number of records', got 'foo'"),
+    ([*GOOD, "--whole", "--spike", "180.5"], "--spike must be a whole number for --whole, got 180.5"),
+    ([*GOOD, "--restarts", str(2**63)], "--restarts must be an integer from 1 to 1000000, got 92233"),
+    ([*GOOD, "--restarts", "1000000"], "--restarts must be few enough for 2 GiB, got 1,000,000 of 3,280"),
     ([*GOOD, "--scales", "best"], "--scales must be one of"),
     ([*GOOD, "--scales", "1"], "--scales must be"),
     ([*GOOD, "--scales", "3.5,-1"], "--scales must be positive, got -1.0 at index 1"),

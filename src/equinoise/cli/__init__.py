@@ -81,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command on arguments, by default those of this process, and return the exit code."""
     _mend_streams()
     with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".* was interrupted: ")  # a search's, which else has a best so far
         warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
         try:
             code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
@@ -91,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except WrongUse as error:
             say(str(error))
             return 2
-        except (KeyboardInterrupt, typer.Abort):
+        except (KeyboardInterrupt, typer.Abort, UserWarning) as error:
+            if isinstance(error, UserWarning) and "interrupted" not in str(error):
+                raise
             say("interrupted")
             return 130
         except BrokenPipeError:  # the reader of our output has gone, as in `equinoise games | head -1`

@@ -223,7 +223,7 @@ def _sum(found: Sequence[Any], entries: Sequence[Any], ledger: Path | None) -> N
         whole = math.fsum(said["composed"]["epsilon"] for said in released)
         paragraph(
             "The columns together: for someone whose values are in all, epsilons add up, to at most "
-            f"{one:.4g} for a row of each and {whole:.3g} for all rows of all."
+            f"{one:.4g} for a row of each and {whole:.3g} for all rows of all, and so do deltas."
         )
     if entries:
         adds, delta = (math.fsum(entry[name] for entry in entries) for name in ("adds", "delta"))

@@ -43,6 +43,7 @@ def entry(statement: Mapping[str, Any], path: str, folder: str) -> dict[str, Any
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Return the lines of a ledger, none where there is no file; ValueError where one is no release."""
     file, found = Path(path), []
+    _files.writable_folder("ledger", file.parent)
     if not file.exists():
         return []
     for number, line in enumerate(file.read_bytes().splitlines(), 1):
@@ -59,6 +60,7 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def add(path: str | os.PathLike[str], release: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Put a line at the end of a ledger, which is made where it is missing, and return all that it has."""
     line = json.dumps(release, allow_nan=False) + "\n"
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     with os.fdopen(handle, "ab") as file:
         _files.claimed(file, wait=True)
