@@ -17,6 +17,7 @@ import pytest
 
 from equinoise.cli import main
 from equinoise.mechanisms.laplace import _measurement
+from equinoise.nvo.release.composition import compose_pure
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 PRIVATE = ["distribution.png", "noise.png", "run.json", "scales.csv"]
@@ -111,6 +112,120 @@ def test_the_private_files_hold_the_data_and_the_scales(drawn, capsys):
     assert document["parameters"]["column"] == "height_cm"
     assert document["table"][0]["mechanism"] == "NVO"
     assert document["failing"] == []
+
+
+QUICK = ["--epsilon", "1", "--search", "best-response", "--bound", "none", "--seed", "1"]
+
+
+@pytest.mark.compiled
+def test_several_columns_are_releases_of_their_own_and_add_up(capsys):
+    arguments = [*SMALL, *QUICK, "--bounds", "100", "250", "--column", "kg=20:150", "--ledger", "book"]
+    assert main([*arguments, "--out", "both"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert names("both") == ["height_cm", "kg"]
+    said = {
+        name: json.loads(Path("both", name, "certificate.json").read_text(encoding="utf-8"))
+        for name in ("height_cm", "kg")
+    }
+    assert [one["bounds"] for one in said.values()] == [[100.0, 250.0], [20.0, 150.0]]
+    for name, one in said.items():
+        assert (one["column"], one["columns"]) == (name, ["height_cm", "kg"])
+        assert "the epsilons add up, to 2 for a row of each" in one["limits"][-1]
+    made = [json.loads(Path("both", name, "private/run.json").read_text(encoding="utf-8")) for name in said]
+    whole = sum(one["certificate"]["composed"]["epsilon"] for one in made)
+    assert f"to at most 2 for a row of each and {whole:.3g} for all rows of all, and so do deltas." in words
+    assert main([*SMALL, *QUICK, "--bounds", "100", "250", "--out", "one"]) == 0
+    assert main([*arguments, "--out", "one"]) == 2
+    assert "--out must be a folder for several columns, got 'one' with one" in capsys.readouterr().err
+    alone, together = (Path(folder, "sample.csv").read_bytes() for folder in ("one", "both/height_cm"))
+    assert alone == together  # its stream has its name
+    capsys.readouterr()
+    assert main([*arguments, "--out", "both", "--json"]) == 0
+    assert [one["parameters"]["column"] for one in json.loads(capsys.readouterr().out)] == list(said)
+    assert main(["nvo", "-", *arguments[2:]]) == 2
+    assert "FILE must be a file where there are several columns, got '-'" in capsys.readouterr().err
+
+
+@pytest.mark.compiled
+def test_a_ledger_has_every_release_and_no_digest_of_the_data(capsys, monkeypatch):
+    arguments = [*SMALL, *QUICK, "--bounds", "100", "250", "--rows", "20", "--ledger", "book"]
+    assert main(arguments) == 0
+    first = Path("book").read_bytes()
+    assert "book has 1 release: " in " ".join(capsys.readouterr().out.split())
+    more = [*SMALL, "--bounds", "100", "250", "--rows", "9", "--total-epsilon", "0.5", "--ledger", "book"]
+    assert main([*more, "--method", "histogram", "--search", "best-response", "--out", "two"]) == 0
+    out, err = capsys.readouterr()
+    assert "warning: height_cm was released on 20" in err
+    assert Path("book").read_bytes().startswith(first)
+    nvo, histogram = map(json.loads, Path("book").read_text(encoding="utf-8").splitlines())
+    assert nvo["adds"] == compose_pure(1.0, 20)
+    assert (histogram["adds"], histogram["delta"]) == (0.5, 0.0)
+    words = " ".join(out.split())
+    assert f"add up to epsilon {nvo['adds'] + 0.5:.4g} at most, except with probability 1e-05" in words
+    # other data, of which the same sample is drawn, leave the same line
+    monkeypatch.setattr("equinoise.nvo.release.rows.draw_bins", lambda pmf, size, seed: np.full(size, 20))
+    for change in (0, 1):
+        frame = pd.read_csv("people.csv")
+        frame.loc[:50, "height_cm"] += change
+        frame.to_csv("people.csv", index=False)
+        assert main([*arguments[:-1], f"book{change}"]) == 0
+    assert Path("book0").read_bytes() == Path("book1").read_bytes()
+    assert Path("book0").stat().st_mtime % 86_400 == 0
+    assert main([*arguments, "--scales", "0.01"]) == 1
+    assert len(Path("book").read_text(encoding="utf-8").splitlines()) == 2  # nothing was released
+
+
+@pytest.mark.compiled
+def test_a_release_is_verified_and_what_was_changed_is_named(capsys):
+    assert main([*SMALL, *QUICK, "--bounds", "100", "250", "--out", "a/x"]) == 0
+    more = ["--rows", "50", "--method", "one-draw"]
+    assert main([*SMALL, *QUICK, *more, "--bounds", "100", "250", "--out", "a/y"]) == 0
+    capsys.readouterr()
+    assert main(["nvo", "verify", "a"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert re.match(
+        r"a/x: whole and unchanged: 300 rows of height_cm; all 300 records are within epsi", first
+    )
+    assert re.match(r"a/y: whole .*: 50 rows of height_cm; .*the method is private for any\.$", second)
+
+    def told(name, change):
+        path = Path("a/x", name)
+        whole = path.read_text(encoding="utf-8")
+        path.write_text(change(whole), encoding="utf-8")
+        assert main(["nvo", "verify", "a"]) == 1
+        path.write_text(whole, encoding="utf-8")
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("equinoise: failed: a/x: ")
+        assert err.count("\n") == 1
+        return err
+
+    assert "SHA-256" in told("sample.csv", lambda text: text.replace("\n", "\r\n"))
+    assert "another promise" in told(
+        "certificate.json", lambda t: t.replace('"epsilon": 1.0', '"epsilon": 0.5')
+    )
+    assert "says otherwise" in told(
+        "certificate.json", lambda text: text.replace('"rows": 300', '"rows": 301')
+    )
+    assert "another bins" in told("certificate.json", lambda text: text.replace('"bins": 41', '"bins": 4'))
+    assert "no proper 'method'" in told("certificate.json", lambda text: text.replace('"method"', '"how"'))
+    assert "certificate.json is no JSON" in told("certificate.json", lambda text: text[:-9])
+
+    def less(text):  # the record with the most noise gets the least
+        head, *rows = (line.split(",") for line in text.splitlines())
+        order = sorted(rows, key=lambda row: float(row[4]))
+        order[-1][4] = order[0][4]
+        return "\n".join(",".join(row) for row in (head, *rows)) + "\n"
+
+    assert "of 300 records beyond it" in told("private/scales.csv", less)
+    assert "in other bins" in told("private/scales.csv", lambda text: text.replace(",1", ",2", 1))
+    Path("a/x/private/scales.csv").unlink()
+    assert main(["nvo", "verify", "a/x"]) == 1
+    assert "private/scales.csv cannot be read" in capsys.readouterr().err
+    Path("a/x/sample.csv").unlink()
+    assert main(["nvo", "verify", "a/x"]) == 1
+    assert "sample.csv cannot be read" in capsys.readouterr().err
+    assert main(["nvo", "verify", "people.csv"]) == 2
 
 
 @pytest.mark.compiled
@@ -239,6 +354,25 @@ def test_a_run_that_fails_leaves_an_earlier_release_as_it_was(capsys):
     assert names(".") == ["people.csv", "release"]
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("calls", [1, 2])
+def test_an_interrupted_search_is_no_release(capsys, monkeypatch, calls):
+    """In the search, or where it is done again without a record: the best so far is for a library's user."""
+    from equinoise.nvo.search.kernels import moves
+
+    run, left = moves.anneal, iter([False] * (10 * (calls - 1)) + [True] * 1000)
+
+    def anneal(*arguments):
+        if next(left):
+            raise KeyboardInterrupt
+        run(*arguments)
+
+    monkeypatch.setattr(moves, "anneal", anneal)
+    assert main([*GOOD, "--resolve", "3", "--bound", "none"]) == 130
+    assert capsys.readouterr().err.endswith("equinoise: interrupted\n")
+    assert not Path("release").exists()
+
+
 def test_a_folder_with_other_files_is_refused_before_the_work(capsys):
     Path("release").mkdir()
     Path("release/notes.txt").write_text("mine", encoding="utf-8")
@@ -353,7 +487,19 @@ WRONG = [
     ([*SMALL, "--epsilon", "inf"], "--epsilon must be finite"),
     ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
     ([*SMALL, "--total-epsilon", "0"], "--total-epsilon must be a positive number"),
-    ([*GOOD, "--column", "kg"], "--column must be given once, got 'height_cm', 'kg'"),
+    ([*GOOD, "--column", "Height_CM"], "--column must be given once, and be what a folder can be called"),
+    (
+        [*GOOD, "--column", "a/b"],
+        "--column must be given once, and be what a folder can be called, got 'a/b'",
+    ),
+    ([*GOOD, "--column", "kg"], "--bounds must not leave a value out"),
+    ([*GOOD, "--column", "kg=50:60"], "--bounds must not leave a value out"),
+    (
+        [*GOOD, "--ledger", "people.csv"],
+        "--ledger must be a ledger, a release in each line, got 'people.csv'",
+    ),
+    ([*GOOD, "--ledger", "people.csv/l"], "--ledger must be a folder, got 'people.csv' where"),
+    ([*GOOD, "--ledger", "release/l"], "--out must not be a folder in which --ledger would be overwritten"),
     ([*GOOD, "--bound", "best"], "--bound must be one of 'none', 'fast', 'full'"),
     ([*OTHER, "age"], "--column must be one of 'name', 'height_cm', 'kg', got 'age'"),
     ([*OTHER, "name"], "--column must hold numbers, got text in row 1 of 'name'"),
@@ -366,6 +512,16 @@ WRONG = [
     ([*GOOD, "--rows", "0"], "--rows must be an integer from 1 to 1000000000, got 0"),
     ([*GOOD, "--rows", "2000000000"], "--rows must be an integer from 1 to 1000000000, got 2000000000"),
     ([*GOOD, "--bins", "1"], "--bins must be an integer from 2"),
+    (
+        [*GOOD, "--bins", "2", "--rows", "9", "--method", "one-draw"],
+        "must have --bins of at least 3 within its bounds, got 2",
+    ),
+    ([*GOOD, "--bins", "1000000", "--rows", "9"], "--bins must be an integer from 2 to 100000, got 1000000"),
+    ([*GOOD, "--bins", "100000", "--scales", "200"], "--bins must be small enough for noise of 2 GiB here"),
+    ([*GOOD, "--resolve", "foo"], "--resolve must be one of 'all', 'a number of records', got 'foo'"),
+    ([*GOOD, "--whole", "--spike", "180.5"], "--spike must be a whole number for --whole, got 180.5"),
+    ([*GOOD, "--restarts", str(2**63)], "--restarts must be an integer from 1 to 1000000, got 92233"),
+    ([*GOOD, "--restarts", "1000000"], "--restarts must be few enough for 2 GiB, got 1,000,000 of 3,280"),
     ([*GOOD, "--scales", "best"], "--scales must be one of"),
     ([*GOOD, "--scales", "1"], "--scales must be"),
     ([*GOOD, "--scales", "3.5,-1"], "--scales must be positive, got -1.0 at index 1"),

@@ -344,7 +344,8 @@ def test_branching_lifts_the_bound_of_real_columns(column, epsilon, least):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"nodes": 0}, "nodes must be an integer of at least 1"),
+        ({"nodes": 0}, "nodes must be an integer from 1 to 1000000"),
+        ({"nodes": 2**63}, "nodes must be an integer from 1 to 1000000"),
         ({"nodes": 2.0}, "nodes must be an integer"),
         ({"enough": -1.0}, "enough must be a number in"),
         ({"enough": math.nan}, "enough must be a number in"),

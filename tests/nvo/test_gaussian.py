@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.gaussian import GaussianGame, GaussianNoise, deltas
+from equinoise.nvo.profile import evaluate
 
 
 def plain_mass(n_bins, scale, k):
@@ -63,6 +66,26 @@ def test_delta_is_the_definition(counts, scales, epsilon):
     found = deltas(GaussianNoise(len(counts), np.array(scales)), counts, epsilon)
     for got, truth in zip(found, plain_deltas(counts, scales, epsilon), strict=True):
         np.testing.assert_allclose(got, truth, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("steps", [-2, -1, 0, 1, 2])
+@pytest.mark.parametrize("counts", [[[7], [1], [3]], [[1], [2], [1]], [[30], [11], [5]]])
+def test_a_delta_at_its_limit_is_decided_exactly(counts, steps):
+    """Exact delta of the worst record, the nearest float to it, and floats beside that."""
+    noise, epsilon = GaussianNoise(3, np.array([0.4])), 0.25
+    given, n = np.array(counts), sum(map(sum, counts))
+    with decimal.localcontext(prec=80):
+        factor = Fraction(decimal.Decimal(epsilon).exp())
+    mass = [[Fraction(float(noise.column(x)[k, 0])) for x in range(3)] for k in range(3)]
+    whole = [sum(c[0] * row[x] for c, row in zip(counts, mass, strict=True)) for x in range(3)]
+    exact = []
+    for k in range(3):
+        p, q = [s / n for s in whole], [(s - m) / (n - 1) for s, m in zip(whole, mass[k], strict=True)]
+        ways = ([a - factor * b for a, b in zip(*pair, strict=True)] for pair in ((p, q), (q, p)))
+        exact.append(max(sum(max(d, Fraction(0)) for d in way) for way in ways))
+    delta = float(max(exact)) * (1.0 + steps * 2.0**-52)
+    found = evaluate(noise, given.sum(axis=1), given, epsilon, delta)
+    assert found.satisfied[:, 0].tolist() == [one <= Fraction(delta) for one in exact]
 
 
 def test_at_the_realised_epsilon_of_any_noise_delta_is_zero():

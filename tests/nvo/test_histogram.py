@@ -139,6 +139,15 @@ def test_a_spike_has_a_bin_of_its_own(spike, at, bins):
         Histogram.from_values([0.0, 5.0], 5, bounds=(0.0, 10.0), spike=11.0)
 
 
+def test_a_spike_that_is_no_whole_number_is_not_rounded():
+    with pytest.raises(ValueError, match=r"spike must be a whole number for whole=True, got 0\.5"):
+        Histogram.from_values([0, 5], 5, bounds=(0, 10), spike=0.5, whole=True)
+    for values in (np.array([0, 5, 9]), np.array([0.0, 5.0, 9.0])):
+        for bounds in (None, (0, 9)):
+            histogram = Histogram.from_values(values, 5, bounds=bounds, spike=0.5)
+            assert histogram.to_units([histogram.spike[0]]).tolist() == [0.5]
+
+
 @pytest.mark.parametrize(
     ("values", "error", "words"),
     [

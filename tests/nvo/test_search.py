@@ -630,22 +630,56 @@ def test_bad_games_are_refused(method, arguments, words):
 @pytest.mark.parametrize(
     ("method", "options", "words"),
     [
-        (anneal, {"steps": -1}, "steps must be an integer of at least 0"),
+        (anneal, {"steps": -1}, "steps must be an integer from 0 to 10000000000, got -1"),
+        (anneal, {"steps": 2**63}, "steps must be an integer from 0 to 10000000000, got 92233"),
         (anneal, {"steps": 1.5}, "steps must be an integer"),
         (anneal, {"seed": -1}, "seed must be an integer of at least 0"),
         (anneal, {"replicate": -1}, "replicate must be an integer from 0"),
         (anneal, {"start": [[2, 0], [1, 0]]}, "start must have shape"),
         (anneal, {"start": [[2, 0], [0, 0], [1, 0]]}, "start must add up to bin_counts' 1 at bin 1, got 0"),
         (anneal, {"start": [[3, -1], [1, 0], [0, 0]]}, "start must be at least 0"),
-        (genetic, {"population": 1}, "population must be an integer of at least 2"),
+        (genetic, {"population": 1}, "population must be an integer from 2 to 1000000"),
         (genetic, {"parents": 1}, "parents must be an integer from 2 to 500"),
         (genetic, {"parents": 501}, "parents must be an integer from 2 to 500"),
         (genetic, {"kept": 11}, "kept must be an integer from 0 to 10"),
         (genetic, {"mutation": 1.5}, "mutation must be a number in"),
-        (genetic, {"generations": -1}, "generations must be an integer of at least 0"),
+        (genetic, {"generations": -1}, "generations must be an integer from 0 to 1000000"),
+        (genetic, {"generations": 2**63}, "generations must be an integer from 0 to 1000000"),
+        (genetic, {"population": 2**63}, "population must be an integer from 2 to 1000000"),
+        (
+            genetic,
+            {"generations": 10**6, "population": 10**6},
+            r"generations must be few enough for a day, got 1,000,000 with .*: about 3\d hours",
+        ),
         (genetic, {"seed": 0.5}, "seed must be an integer"),
     ],
 )
 def test_bad_options_are_refused(method, options, words):
     with pytest.raises((TypeError, ValueError), match=words):
         method(MASSES, [2, 1, 0], 1.0, **options)
+
+
+def _stopped(monkeypatch, method, after, *given, **options):
+    """Run a search that is interrupted when it looks for the so manieth time whether it should stop."""
+    looks = itertools.count()
+
+    def tick(work=0.0):
+        if next(looks) == after:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("equinoise.replicates.tick", tick)
+    return method(*given, **options)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("method", "options"), [(anneal, {"steps": 10**7}), (genetic, {"generations": 500})])
+def test_an_interrupted_search_gives_the_best_so_far(method, options, monkeypatch):
+    masses, counts, epsilon = np.array(naive.kernel(9, [0.5, 0.1, 0.01])), [3, 0, 1, 4, 2, 0, 5, 1, 1], 1.0
+    for after in (0, 1, 4, 60):
+        with pytest.warns(UserWarning, match="interrupted"):
+            found = _stopped(monkeypatch, method, after, masses, counts, epsilon, **options)
+        assert not found.ended
+        check(found, masses, np.array(counts), epsilon)
+        assert found.certified or method is genetic
+    monkeypatch.undo()
+    assert method(masses, counts, epsilon, **dict.fromkeys(options, 20)).ended

@@ -205,7 +205,7 @@ def test_all_three_stand_beside_each_other():
             ValueError,
             "histogram must have public",
         ),
-        (lambda: one_draw_private(histogram_of([3, 4]), 1.0), ValueError, "histogram must have 3 bins"),
+        (lambda: one_draw_private(histogram_of([3, 4]), 1.0), ValueError, "histogram must have n_bins of"),
         (lambda: one_draw_private([1, 2], 1.0), TypeError, "histogram must be a Histogram"),
         (lambda: one_draw_private(histogram_of([3, 4, 1]), 0.0), ValueError, "epsilon must"),
         (
@@ -219,3 +219,17 @@ def test_all_three_stand_beside_each_other():
 def test_wrong_arguments(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize("epsilon", [700.0, 746.0, 1e6])
+def test_one_draw_hides_a_record_at_an_epsilon_beyond_floats(epsilon):
+    """A value that nobody has keeps a probability above 0: else its first record would be revealed."""
+    pmf = one_draw_private(histogram_of([3, 0, 2]), epsilon).pmf
+    more = one_draw_private(histogram_of([3, 1, 2]), epsilon).pmf
+    assert (pmf > 0.0).all()
+    assert np.abs(np.log(more / pmf)).max() <= epsilon
+
+
+def test_too_few_bins_are_named():
+    with pytest.raises(ValueError, match="histogram must have n_bins of at least 3 within its bounds, got 2"):
+        one_draw_private(Histogram.from_values([1, 2], 2, bounds=(0, 4)), 1.0)

@@ -33,13 +33,25 @@ class _Command(typer.core.TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
+class _Group(typer.core.TyperGroup):
+    """A group in which the name of a command may be two words."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return a command's name, it, and its arguments."""
+        two = " ".join(args[:2])
+        return super().resolve_command(ctx, [two, *args[2:]] if two in self.commands else args)
+
+
 app = typer.Typer(
+    cls=_Group,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _module in (games, efb, nvo, bandit, reproduce):
     app.command(_module.__name__.rpartition(".")[2], cls=_Command)(_module.command)
+
+app.command("nvo verify", cls=_Command)(nvo.verify)
 
 
 @app.callback(invoke_without_command=True)
@@ -69,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command on arguments, by default those of this process, and return the exit code."""
     _mend_streams()
     with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".* was interrupted: ")  # a search's, which else has a best so far
         warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
         try:
             code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
@@ -79,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except WrongUse as error:
             say(str(error))
             return 2
-        except (KeyboardInterrupt, typer.Abort):
+        except (KeyboardInterrupt, typer.Abort, UserWarning) as error:
+            if isinstance(error, UserWarning) and "interrupted" not in str(error):
+                raise
             say("interrupted")
             return 130
         except BrokenPipeError:  # the reader of our output has gone, as in `equinoise games | head -1`

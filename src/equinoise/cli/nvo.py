@@ -1,8 +1,12 @@
 """``equinoise nvo``: from a column of a CSV file to a certified release."""
 
+import contextlib
 import csv
 import importlib.util
-from collections.abc import Iterable
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +31,10 @@ _LINES = (  # of the table: a measure in words, its key, and its digits
 )
 _BOUNDS = "Smallest and largest possible value, known without the data. By default the data's own."
 _MARGIN = "Range beyond --bounds, as a share of them: by default 0; without --bounds, and by name, paper."
+_COLUMN = "The column that is released; several, each by itself, may be NAME=LO:HI with bounds of their own."
+_LEDGER = "Append the release to a file, and say what all those in it add up to for a person in each."
+_AGAIN = "again, after records came or went, it would tell of these"
+_OWN_BOUNDS = re.compile(r"(.+)=([^=:]+):([^=:]+)")
 _SCALES = "Noise scales: default, paper, a number of steps, or a list in its units, such as 20,5,0.1."
 _OWN = "the range comes from the data's own smallest and largest value, which show in the sample"
 _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
@@ -96,7 +104,7 @@ def _columns(context: typer.Context) -> Iterable[str]:
 def command(
     context: typer.Context,
     file: Annotated[Path, argument("A CSV file with a header; - is the standard input.", "FILE")],
-    column: Annotated[list[str], option("The column that is released.", names=_columns, metavar="NAME")],
+    column: Annotated[list[str], option(_COLUMN, names=_columns, metavar="NAME")],
     epsilon: Annotated[float | None, option("Privacy of one row of the sample.")] = None,
     total_epsilon: Annotated[float | None, option("Privacy of all rows together, not of one.")] = None,
     bounds: Annotated[tuple[float, float] | None, option(_BOUNDS, metavar="LO HI")] = None,
@@ -118,6 +126,7 @@ def command(
     clamp: Annotated[bool, option("Put values outside --bounds on them.", "--clamp")] = False,
     verbose: Annotated[bool, option("Messages may show values of FILE.", "--verbose")] = False,
     bound: Annotated[str, one_of("none", "fast", "full", more=" search for the best KL")] = "fast",
+    ledger: Annotated[Path | None, option(_LEDGER)] = None,
     jobs: Jobs = None,
     out: Out = Path("equinoise-nvo"),
     as_json: AsJson = False,
@@ -129,35 +138,115 @@ def command(
     satisfied. An earlier release in --out, a folder of its own, is replaced by a whole one.
     """
     from equinoise.experiments.commands import nvo
+    from equinoise.nvo.release import ledger as book
 
     with common.refusing(context, path="FILE", values="--column") as (folder, threads):
-        if len(column) > 1:
-            raise ValueError(f"column must be given once, got {', '.join(map(repr, column))}")
+        ends = {column[0]: bounds} if len(column) == 1 else _by_name(column, bounds)
+        several = ends if len(ends) > 1 else ()
+        if several and (folder / "certificate.json").exists():
+            raise ValueError(f"out must be a folder for several columns, got {str(out)!r} with one in it")
+        if several and not file.is_file():
+            raise ValueError(f"path must be a file where there are several columns, got {str(file)!r}")
+        for what, path in (("FILE", file), ("--ledger", ledger or file)):
+            if path.resolve().is_relative_to(out.resolve()):
+                lost = f"in which {what} would be overwritten"
+                raise ValueError(f"out must not be a folder {lost}, got {str(out)!r}")
         plain = margin is not None and margin.replace(".", "", 1).isdecimal()
         again: Any = {"margin": float(margin or 0) if plain else margin}
-        again |= {"column": column[0], "resolve": int(resolve) if resolve.isdecimal() else resolve}
-        parameters = common.taken(context, nvo.Parameters, path=str(file), scales=_scales(scales), **again)
-        with working(f"reading {file}"):
-            read, histogram = nvo.prepare(parameters)
-        if file.resolve().is_relative_to(out.resolve()):
-            raise ValueError(f"out must not be a folder in which FILE would be overwritten, got {str(out)!r}")
-        folder = nvo.folder.own("out", folder)
-    if bounds is None:
+        again |= {"resolve": int(resolve) if resolve.isdecimal() else resolve, "columns": tuple(several)}
+        again |= {"path": str(file), "scales": _scales(scales)}
+        todo = []
+        for name, pair in ends.items():
+            parameters = common.taken(context, nvo.Parameters, column=name, bounds=pair, **again)
+            with working(f"reading {file}"):
+                read, histogram = nvo.prepare(parameters)
+            place = nvo.folder.own("out", folder / name if several else folder)
+            todo.append((out / name if several else out, place, (read, histogram, parameters)))
+        earlier = [] if ledger is None else book.read(ledger)
+    if None in ends.values():
         say(f"warning: without --bounds {_OWN}")
     if seed is not None:
         say("warning: with --seed the sample can be drawn again by others: it is not private")
+    for before in earlier:
+        if before.get("file") == str(file) and before.get("column") in ends:
+            say(f"warning: {before['column']} was released on {before.get('date')}: {_AGAIN}")
+    found = []
     with threads as pool:
-        made = nvo.release(read, histogram, parameters, executor=pool, progress=True, working=working)
-    for caution in [] if made.sample is None else made.cautions():
-        say(f"warning: {caution}")
-    files = {} if made.sample is None else made.files()
-    if files:
-        nvo.folder.put(folder, files)
-    common.print_json(made.document()) if as_json else show(made, list(files), out)
-    if made.sample is None:
-        kept = ", and the earlier release is as it was" if folder.exists() else ""
-        say(f"failed: {made.reason()}; no sample was written{kept}")
+        for shown, place, parts in todo:
+            made = nvo.release(*parts, executor=pool, progress=True, working=working)
+            found.append(made)
+            for caution in [] if made.sample is None else made.cautions():
+                say(f"warning: {caution}")
+            files = {} if made.sample is None else made.files()
+            if files and ledger is not None:  # first: what is released must not be missing there
+                said = json.loads(files["certificate.json"])
+                earlier = book.add(ledger, book.entry(said, str(file), str(shown)))
+            if files:
+                nvo.folder.put(place, files)
+            if not as_json:
+                show(made, list(files), shown)
+            if made.sample is None:
+                kept = ", and the earlier release is as it was" if place.exists() else ""
+                say(f"failed: {made.reason()}; no sample was written{kept}")
+    if as_json:
+        documents = [made.document() for made in found]
+        common.print_json(documents if several else documents[0])
+    else:
+        _sum(found, earlier if ledger else [], ledger)
+    if any(made.sample is None for made in found):
         raise typer.Exit(1)
+
+
+def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER")]) -> None:
+    """Check that a release is whole and unchanged, and where its private part is there, certified.
+
+    Prints a line for it, of several columns for each. Exits 1 where something is not as it was released.
+    """
+    from equinoise.nvo.release import ledger as book
+
+    if not folder.is_dir():
+        raise common.WrongUse(f"FOLDER must be that of a release, got {str(folder)!r}")
+    several = sorted(path.parent for path in folder.glob("*/certificate.json"))
+    for one in several if several and not (folder / "certificate.json").exists() else [folder]:
+        try:
+            print(f"{one}: {book.verify(one)}.")
+        except ValueError as error:
+            say(f"failed: {one}: {error}")
+            raise typer.Exit(1) from None
+
+
+def _sum(found: Sequence[Any], entries: Sequence[Any], ledger: Path | None) -> None:
+    """Say what a person loses by several columns, and by all that a ledger has."""
+    released = [made.certificate for made in found if made.sample is not None]
+    if len(released) > 1:
+        one = math.fsum(said["epsilon"] for said in released)
+        whole = math.fsum(said["composed"]["epsilon"] for said in released)
+        paragraph(
+            "The columns together: for someone whose values are in all, epsilons add up, to at most "
+            f"{one:.4g} for a row of each and {whole:.3g} for all rows of all, and so do deltas."
+        )
+    if entries:
+        adds, delta = (math.fsum(entry[name] for entry in entries) for name in ("adds", "delta"))
+        what = f"{len(entries):,} release{'s' * (len(entries) > 1)}"
+        paragraph(
+            f"{ledger} has {what}: for someone who is in all, they add up to epsilon {adds:.4g} at most, "
+            f"except with probability {delta:.2g} (by method nvo, as long as noise scales stay secret)."
+        )
+
+
+def _by_name(columns: Sequence[str], bounds: tuple[float, float] | None) -> dict[str, Any]:
+    """Return bounds by the names of several columns, of which each is a folder's too."""
+    found: dict[str, Any] = {}
+    for text in columns:
+        name, own = text, _OWN_BOUNDS.fullmatch(text)
+        if own:
+            with contextlib.suppress(ValueError):
+                name, pair = own[1], (float(own[2]), float(own[3]))
+        plain = Path(name).name == name and not name.startswith(".") and "\\" not in name
+        if not plain or name.casefold() in map(str.casefold, found):
+            raise ValueError(f"column must be given once, and be what a folder can be called, got {name!r}")
+        found[name] = bounds if name == text else pair
+    return found
 
 
 def _scales(text: str) -> str | int | tuple[float, ...]:

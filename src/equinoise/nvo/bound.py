@@ -345,7 +345,7 @@ def lower_bound(
     are put into the Lagrange dual, a bound for any of them, less what rounding can have added
     (``dual_bound``). Limits are loosened by 1e-12: profiles whose check was rounded in their favour count.
     """
-    nodes = _checks.integer("nodes", nodes, 1)
+    nodes = _checks.integer("nodes", nodes, 1, 10**6)
     enough = _checks.number("enough", enough, 0.0, finite=False)
     masses, counts, epsilon = checked_game(kernel, bin_counts, epsilon)
     low, high, _ = ratio_limits(int(counts.sum()), epsilon)

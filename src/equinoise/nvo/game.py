@@ -16,10 +16,20 @@ from equinoise.nvo.profile import Evaluation, Profile, evaluate
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search import dynamics
 
+_LARGEST = 2**31  # bytes
+
 
 def known(seed: int | None) -> int:
     """Return a seed, one of the operating system's for None: who has it can search again."""
     return int(stream_key(None)[0]) if seed is None else _checks.integer("seed", seed, 0)
+
+
+def checked_restarts(restarts: object, size: int) -> int:
+    """Return the number of runs, whose counts, so many numbers each, are kept until the last has ended."""
+    number: int = SEARCHES["best-response"].options["restarts"].check("restarts", restarts)
+    if 8 * number * size > _LARGEST:
+        raise ValueError(f"restarts must be few enough for 2 GiB, got {number:,} of {8 * size:,} bytes each")
+    return number
 
 
 class Game(ABC):
@@ -99,7 +109,8 @@ class LimitedGame(Game):
         options |= {"seed": known(options["seed"])} if "seed" in options else {}
         found = getattr(arrays, search)(*self._searched, **options)
         by = (SEARCHES[search].method, options)
-        return self.profile(found.counts, SEARCHES[search].label, seed=options.get("seed"), found_by=by)
+        how = {"seed": options.get("seed"), "converged": found.ended, "found_by": by}
+        return self.profile(found.counts, SEARCHES[search].label, **how)
 
     def anneal(
         self,
@@ -118,10 +129,11 @@ class LimitedGame(Game):
         start : int64[K, V], optional
             A profile to start from. By default all use the scale with the widest noise that certifies all.
         steps : int
-            Proposals: a microsecond each for a hundred bins.
+            Proposals: a microsecond each for a hundred bins, so that the most, 10^10, take hours.
 
         Notes
         -----
+        Ctrl-C ends it with the best profile so far and a warning; its profile says ``converged=False``.
         What is found is certified if any profile on the way was, never worse than a certified start, and then
         no record alone, nor all of a type, can lower the divergence; else it satisfied most records. A
         proposal moves all, one or some of a type's records to another scale of their bin, and two in five do
@@ -280,7 +292,7 @@ class NoiseGame(LimitedGame):
             self.epsilon,
             start=dynamics.checked_start(start, bin_counts, self.scales),
             seed=seed,
-            restarts=_checks.integer("restarts", restarts, 1),
+            restarts=checked_restarts(restarts, len(bin_counts) * len(self.scales)),
             max_rounds=_checks.integer("max_rounds", max_rounds, 1),
             executor=executor,
             progress=progress,

@@ -26,6 +26,7 @@ __all__ = ["GaussianGame", "GaussianNoise", "deltas"]
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
 _SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
+_INSIDE = 1.0 - 1e-9  # of delta: what rounds cannot make up for
 _GAIN = 1e-12  # of KL, in nats: less is rounding
 _ROUNDS = 200
 _HOT, _COLD = 0.3, 1e-5  # temperatures at which annealing starts and ends, in nats of KL
@@ -119,7 +120,8 @@ class GaussianGame(Game):
         start = all_largest(self.histogram.counts[bins], self.scales)
 
         def satisfied(counts: Ints, total: Floats) -> bool:
-            return bool((sticks(total, masses[counts > 0], self.n, -1, self.epsilon) <= self.delta).all())
+            lost = sticks(total, masses[counts > 0], self.n, -1, self.epsilon)
+            return bool((lost <= _INSIDE * self.delta).all())
 
         found, rounds = anneal(masses, start, self.histogram.pmf, satisfied, seed=seed)
         counts = np.zeros((self.histogram.n_bins, len(self.scales)), dtype=np.int64)

@@ -209,9 +209,12 @@ class Histogram(Binned):
             spike = _checks.number("spike", spike, low, high)
             apart = (int(_count(np.array([spike]), *into)[0][0]), spike)
             bin_of, counts = _apart(given, bin_of, *apart, k)
+        if whole and spike is not None and not spike.is_integer():
+            raise ValueError(f"spike must be a whole number for whole=True, got {spike!r}")
         if whole is None:
-            plain = all(float(end).is_integer() for end in (low, high, spike or 0.0))
-            whole = plain and length >= k if public else given.dtype.kind in "iu"
+            ends = (low, high, spike or 0.0) if public else (spike or 0.0,)
+            plain = all(float(end).is_integer() for end in ends)
+            whole = plain and (length >= k if public else given.dtype.kind in "iu")
         elif _checks.flag("whole", whole) and math.ceil(edges[0]) > math.floor(edges[1]):
             raise ValueError(f"whole must be False where no whole number is in {low!r} to {high!r}, got True")
         integers = bool(whole) and max(map(abs, edges)) <= _LARGEST_INTEGER

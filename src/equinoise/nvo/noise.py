@@ -43,14 +43,19 @@ class Noise(Protocol):
 
 def masses(noise: Noise, bins: Ints) -> Floats:
     """Return the rows M of the given bins int64[B], float64[B, V, K], sealed; refused above 2 GiB."""
+    refuse_large(noise, bins)
+    rows = noise.rows(bins)
+    rows.flags.writeable = False
+    return rows
+
+
+def refuse_large(noise: Noise, bins: Ints) -> None:
+    """Refuse what :func:`masses` would, before any work."""
     size = len(bins) * noise.n_scales * noise.n_bins
     if size > _LARGEST:
         found = f"{noise.n_bins} bins, {len(bins)} of them needed, and {noise.n_scales} scales"
         found += f", which take {8 * size / 2**30:.1f} GiB"
         raise ValueError(f"n_bins must be small enough for noise of 2 GiB here, got {found}")
-    rows = noise.rows(bins)
-    rows.flags.writeable = False
-    return rows
 
 
 @dataclass(frozen=True, eq=False)

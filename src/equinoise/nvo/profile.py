@@ -75,10 +75,13 @@ def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta
     used = counts > 0
     own = np.where(used, np.maximum(np.log1p(odds) + removal, np.log1p(-least) - removal), 0.0)
     more = np.where(used, np.maximum(np.log1p(most) + addition, -(np.log1p(least) + addition)), 0.0)
-    met = own <= epsilon if delta == 0.0 else deltas(noise, counts, epsilon)[0] <= delta
-    slack = _ROUNDING * (epsilon + 1.0 / n)
-    for k, v in np.argwhere(used & (np.abs(own - epsilon) <= slack)) if delta == 0.0 else ():
-        met[k, v] = _exactly(noise, counts, total, (int(k), int(v)), epsilon, slack)
+    lost, limit, slack = own, epsilon, _ROUNDING * (epsilon + 1.0 / n)
+    if delta > 0.0:
+        lost, limit = deltas(noise, counts, epsilon)[0], delta
+        slack = _ROUNDING * (1.0 + math.exp(min(epsilon, 700.0)))
+    met = lost <= limit
+    for k, v in np.argwhere(used & (np.abs(lost - limit) <= slack)):
+        met[k, v] = _exactly(noise, counts, total, (int(k), int(v)), (epsilon, delta, slack))
     satisfied = used & met
     n_satisfied = int(counts[satisfied].sum())
     kl = divergence(bin_counts / n, total / n)
@@ -137,9 +140,10 @@ def _odds(noise: Noise, counts: Ints, k: int, v: int, x: int) -> float:
 
 
 def _exactly(
-    noise: Noise, counts: Ints, total: Floats, kind: tuple[int, int], epsilon: float, slack: float
+    noise: Noise, counts: Ints, total: Floats, kind: tuple[int, int], limits: tuple[float, float, float]
 ) -> bool:
-    """Return whether epsilon of a record is at most `epsilon`, in whole numbers: the masses are exact."""
+    """Return whether delta of a record at epsilon is at most delta (0 too), in whole numbers."""
+    epsilon, delta, slack = limits
     n, used, there = int(counts.sum()), counts > 0, total > 0.0
     row = noise.rows(np.array([kind[0]]))[0, kind[1]]
     share = np.minimum(row[there] / total[there], 1.0)
@@ -147,12 +151,14 @@ def _exactly(
         near = np.abs(math.log1p(-1.0 / n) - np.log1p(-share)) >= epsilon - 2.0 * slack
     with decimal.localcontext(prec=60):
         factor = Fraction(decimal.Decimal(epsilon).exp())
-    for x in np.flatnonzero(there)[near | (share > 0.5)]:
+    one = other = Fraction(0)
+    for x in np.flatnonzero(there)[near | (share > 0.5) | (delta > 0.0)]:
         column = noise.column(int(x))
         each = zip(counts[used].tolist(), column[used].tolist(), strict=True)
         whole = sum(c * Fraction(mass) for c, mass in each)
         p, q = whole / n, (whole - Fraction(float(column[kind]))) / (n - 1)
-        if p > factor * q or q > factor * p:
+        one, other = one + max(p - factor * q, 0), other + max(q - factor * p, 0)
+        if max(one, other) > delta:
             return False
     return True
 

@@ -39,7 +39,7 @@ SEARCHES: dict[str, Search] = {
         method="anneal",
         source="ours; Kirkpatrick, Gelatt, Vecchi (1983), Optimization by Simulated Annealing",
         options={
-            "steps": Option("integer", 200_000, "proposals", low=0),
+            "steps": Option("integer", 200_000, "proposals", low=0, high=10**10),
             "replicate": Option("integer", 0, "which of the seed's streams to use", low=0, high=2**63 - 1),
         },
     ),
@@ -49,7 +49,7 @@ SEARCHES: dict[str, Search] = {
         source=_PAPER + "Algorithm 1",
         options={
             "start": Option("choice", "largest", "the profile to start from", choices=("largest", "random")),
-            "restarts": Option("integer", 1, "runs, of which the best is kept", low=1),
+            "restarts": Option("integer", 1, "runs, of which the best is kept", low=1, high=10**6),
             "max_rounds": Option("integer", 10_000, "rounds after which a run gives up", low=1),
         },
     ),
@@ -58,8 +58,8 @@ SEARCHES: dict[str, Search] = {
         method="genetic",
         source=_PAPER + "appendix B, approximate enumeration",
         options={
-            "generations": Option("integer", 200, "generations after the first", low=0),
-            "population": Option("integer", 500, "profiles of a generation", low=2),
+            "generations": Option("integer", 200, "generations after the first", low=0, high=10**6),
+            "population": Option("integer", 500, "profiles of a generation", low=2, high=10**6),
             "parents": Option("integer", 10, "the best, of which children are made", low=2),
             "mutation": Option("number", 0.05, "probability of a record to change", low=0.0, high=1.0),
             "kept": Option("integer", 5, "the best that live on", low=0),
@@ -77,7 +77,7 @@ SEARCHES: dict[str, Search] = {
         method="lower_bound",
         source="ours; a convex relaxation in branch and bound",
         options={
-            "nodes": Option("integer", 32, "convex programs to solve at most", low=1),
+            "nodes": Option("integer", 32, "convex programs to solve at most", low=1, high=10**6),
             "enough": Option("number", float("inf"), "a bound to stop at", low=0.0),
             "seconds": Option("number", float("inf"), "time after which to stop", low=0.0),
         },

@@ -16,6 +16,7 @@ from equinoise.nvo.release.composition import DELTA, Composition, compose_pure
 METHODS = ("histogram", "one-draw")
 NEIGHBOURS = {"add-remove": 1, "replace": 2}  # how many counts a change of one record changes by one
 _SURE = 1.0 - 2.0**-40  # of epsilon: what is left covers rounding
+_DEEPEST = 600.0  # epsilon beyond which what is flattened would be no number above 0
 _SEEDS = 20  # simulated histograms whose mean KL is shown
 
 
@@ -79,11 +80,12 @@ def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
     >>> twin.certified, float(twin.pmf.sum().round(12)), twin.sample(3, seed=1).dtype
     (True, 1.0, dtype('int64'))
     """
-    level = _begin(histogram, epsilon) * _SURE
-    least = np.ceil(1.0 / np.expm1(min(level, 700.0)))
+    asked = _begin(histogram, epsilon)
+    level = min(asked, _DEEPEST) * _SURE
+    least = np.ceil(1.0 / np.expm1(level))
     counts = histogram.counts[histogram.inside].astype(np.float64)
     kept = np.maximum(counts, least * np.exp(-level * np.maximum(least - counts, 0.0)))
-    return Twin(histogram, level / _SURE, "one-draw", "add-remove", _whole(histogram, kept))
+    return Twin(histogram, asked, "one-draw", "add-remove", _whole(histogram, kept))
 
 
 def private_histogram(
@@ -144,7 +146,8 @@ def _begin(histogram: Histogram, epsilon: float) -> float:
         raise ValueError("histogram must have public bounds, got the data's own: these would not be private")
     inside = histogram.inside
     if inside.stop - inside.start < 3:
-        raise ValueError(f"histogram must have 3 bins within its bounds, got {inside.stop - inside.start}")
+        found = inside.stop - inside.start
+        raise ValueError(f"histogram must have n_bins of at least 3 within its bounds, got {found}")
     return _checks.epsilon(epsilon, allow_infinite=False)
 
 

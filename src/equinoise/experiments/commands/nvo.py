@@ -16,13 +16,15 @@ from equinoise.experiments.commands import common
 from equinoise.experiments.nvo import source
 from equinoise.nvo import Histogram, NoiseGame, Profile, registry, twins
 from equinoise.nvo.columns import Column, read_column
-from equinoise.nvo.noise import RULES, positive
+from equinoise.nvo.game import checked_restarts
+from equinoise.nvo.noise import RULES, positive, refuse_large
 from equinoise.nvo.release import certificate, composition, folder as folder, rows as drawn
 from equinoise.report import figures
 from equinoise.report.exhibit import csv_bytes
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 _SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on a bound
+_MOST_BINS = 10**5  # beyond, all that is compared takes minutes
 _PLACED = ("bounds", "margin", "whole", "spike", "clamp", "rows", "bins", "seed")
 _ASKED = ("epsilon", "total_epsilon", "method", *_PLACED)  # for, in what others get
 _DESCRIBED: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "standard deviation": np.std}
@@ -33,7 +35,10 @@ _MEASURES = ("realised_epsilon", "realised_epsilon_addition", "kl", "sd_l1", "ja
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a release depends on, checked when made: the command's options; scales in the column's units."""
+    """What a release depends on, checked when made: the command's options; scales in the column's units.
+
+    ``columns`` are all that are released together, where there are several.
+    """
 
     path: str
     column: str
@@ -58,6 +63,7 @@ class Parameters:
     clamp: bool = False
     verbose: bool = False
     bound: str = "fast"
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.total_epsilon is None):
@@ -67,13 +73,15 @@ class Parameters:
                 _checks.epsilon(getattr(self, name), name, allow_infinite=False)
         _checks.choice("search", self.search, SEARCHES)
         _checks.choice("bound", self.bound, _SECONDS)
-        if self.resolve != "all":
+        if isinstance(self.resolve, str):
+            _checks.choice("resolve", self.resolve, ("all", "a number of records"))
+        else:
             _checks.integer("resolve", self.resolve, 0)
         if _checks.choice("method", self.method, ("nvo", *twins.METHODS)) != "nvo":
             for name in ("bounds", "rows"):  # as many rows as records would tell of each of these
                 if getattr(self, name) is None:
                     raise ValueError(f"{name} must be given for method={self.method!r}, and public")
-        _checks.integer("restarts", self.restarts, 1)
+        _checks.integer("bins", self.bins, 2, _MOST_BINS)
         for name, low, high in (("rows", 1, drawn.MAX_ROWS), ("seed", 0, None)):
             if getattr(self, name) is not None:
                 _checks.integer(name, getattr(self, name), low, high)
@@ -91,7 +99,10 @@ def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
     places["whole"] = parameters.whole or None
     histogram = Histogram.from_values(values, parameters.bins, **places)
     epsilon = parameters.epsilon or parameters.total_epsilon or math.nan
-    NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
+    game = NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
+    if parameters.search != "best-response" or parameters.bound != "none":
+        refuse_large(game.noise, np.flatnonzero(histogram.counts))
+    checked_restarts(parameters.restarts, histogram.n_bins * len(game.scales))
     if parameters.method != "nvo":  # which may lack OpenDP
         twins.make(parameters.method, histogram, epsilon, None, 1, parameters.seed)
     return column, histogram
@@ -122,7 +133,7 @@ def solve(
     """Search from `restarts` seeds and return the best profile: most records satisfied, then the least KL."""
     how = SEARCHES[_checks.choice("search", search, SEARCHES)]
     game = NoiseGame(histogram, epsilon, scales)
-    n = _checks.integer("restarts", restarts, 1)
+    n = checked_restarts(restarts, histogram.n_bins * len(game.scales))
     task = partial(_search, game, how.method, seed)
     found = replicates.run(task, n, block=1, executor=executor, progress=progress)
     profiles = [
@@ -252,6 +263,7 @@ def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict
     written: Any = {"sep": sep, "decimal": parameters.decimal, "lineterminator": "\n"}
     table = pd.DataFrame({column: sample}).to_csv(index=False, **written).encode()
     names = _ASKED + ("scales", "search", "restarts") * (parameters.method == "nvo")
+    names += ("columns",) * bool(parameters.columns)
     asked = {name: value for name, value in asdict(parameters).items() if name in names}
     said = certificate.statement(asked | {"column": column}, table, len(sample))
     places, counts = np.unique(sample, return_counts=True)

@@ -38,7 +38,8 @@ def words(
     """Return the promise and its limits, in words that follow from what was asked for alone.
 
     Asked for are ``epsilon`` of a row or ``total_epsilon``, and ``rows``; bounds are the public ones of each
-    column; the method is "nvo", "one-draw", "histogram" or "histogram, replace".
+    column; the method is "nvo", "one-draw", "histogram" or "histogram, replace". ``columns`` are those that
+    are released together, where there are several.
     """
     epsilon, total, rows = (asked[name] for name in ("epsilon", "total_epsilon", "rows"))
     level = total if epsilon is None else epsilon
@@ -75,7 +76,16 @@ def words(
         else f"{rows:,} rows were asked for, whatever the number of records."
     )
     limits = [_FROZEN, public if all(bounds) else _OWN, draws, _RELATIONS]
-    return f"{promise} {_EACH}", limits if method == "nvo" else limits[1:3]
+    limits = limits if method == "nvo" else limits[1:3]
+    if columns := asked.get("columns"):
+        every = total is not None or method.startswith("histogram")
+        limits.append(
+            f"{', '.join(columns)} of the same records were released together, each by itself, and the "
+            "promise is for one of them. For someone whose values are in all the epsilons add up, to "
+            f"{level * len(columns):.4g} for {'all rows' if every else 'a row'} of each. What the columns "
+            "have to do with each other is not in the samples: rows of two do not belong together."
+        )
+    return f"{promise} {_EACH}", limits
 
 
 def _plain(value: float) -> str:

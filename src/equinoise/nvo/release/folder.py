@@ -63,8 +63,13 @@ def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+    dated(*(folder / name for name in (*files, "private")), folder)
+
+
+def dated(*paths: Path) -> None:
+    """Make files as old as the day."""
     today = time.time() // _DAY * _DAY
-    for path in (*(folder / name for name in (*files, "private")), folder):
+    for path in paths:
         os.utime(path, (today, today))
 
 

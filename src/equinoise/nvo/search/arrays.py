@@ -5,6 +5,8 @@ They know nothing of where masses come from: M[k, v, x] is what a record of bin 
 
 import math
 import sys
+import warnings
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Ints, Iterator, Words
+from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search.dynamics import Found, Table, checked_counts
 from equinoise.nvo.search.kernels import enumeration, moves
 
@@ -23,6 +26,9 @@ _HOT_RECORDS = 3.0
 _COOLED = 1e-5  # the last temperature by the first
 _GAIN = 5e-13  # a smaller one is none: divergences are sums of rounded logarithms
 _SWEEPS = 1000
+_INTERRUPTED = "the search was interrupted: this is the best profile so far"
+_LARGEST_HERD = 2**30  # options of all parents
+_AN_HOUR, _MOST_HOURS, _A_CHILD = 3.6e12, 24.0, 100  # masses and options that are looked at
 _LOOKED_AT = 10**10  # masses, by proposals that are each judged from scratch
 
 
@@ -42,7 +48,7 @@ def anneal(
     the histogram. With epsilon below about 1/n each proposal looks at all masses, and there are fewer, and
     less polish, where it would take minutes.
     """
-    steps = _checks.integer("steps", steps, 0)
+    steps = SEARCHES["anneal"].options["steps"].check("steps", steps)
     replicate = _checks.integer("replicate", replicate, 0, 2**63 - 1)
     table = Table(kernel, bin_counts, epsilon)
     first = None
@@ -63,7 +69,14 @@ def anneal(
     uniform = max(map(table.uniform, range(table.shape[1])), key=worth)
     if worth(uniform) >= (table.game.n, -_GAIN):
         return table.found(uniform)
-    return table.found(_polished(table, max(_annealed(table, chosen, words, steps), uniform, key=worth)))
+    best = chosen.copy()
+    try:
+        _anneal(table, best, words, steps)
+        best = _polished(table, max(best, uniform, key=worth))
+    except KeyboardInterrupt:  # a second one ends it all
+        warnings.warn(_INTERRUPTED, stacklevel=3)
+        return replace(table.found(max(best, uniform, key=worth)), ended=False)
+    return table.found(best)
 
 
 def _affordable(table: Table) -> int:
@@ -106,15 +119,15 @@ def _repaired(table: Table, counts: Ints, words: Words, steps: int) -> Ints:
     return np.asarray(state.counts)
 
 
-def _annealed(table: Table, counts: Ints, words: Words, steps: int) -> Ints:
-    """Return the best profile of a run that starts from a certified one."""
-    state, best = table.state(counts), counts.copy()
-    _, now = table.evaluate(counts)
+def _anneal(table: Table, best: Ints, words: Words, steps: int) -> None:
+    """Put the best profile of a run in the place of the certified one that it starts from."""
+    state = table.state(best)
+    _, now = table.evaluate(best)
     hot = max(_HOT, _HOT_RECORDS / table.game.n) * max(table.evaluate(table.uniform(0))[1], now)
     numbers = np.array([now, now, hot, _COOLED ** (1.0 / max(steps, 1))])
     for piece in _pieces(steps):
         moves.anneal(table.game, state, best, words, numbers, _PAIR, piece)
-    return best
+        replicates.tick(piece / steps)
 
 
 def _polished(table: Table, counts: Ints) -> Ints:
@@ -161,18 +174,31 @@ def genetic(
     kept: int = 5,
 ) -> Found:
     """Search by a genetic algorithm, as :meth:`equinoise.nvo.NoiseGame.genetic`, over arrays."""
-    size = _checks.integer("population", population, 2)
+    options = SEARCHES["genetic"].options
+    size = options["population"].check("population", population)
     n_parents = _checks.integer("parents", parents, 2, size)
     n_kept = _checks.integer("kept", kept, 0, n_parents)
-    generations = _checks.integer("generations", generations, 0)
+    generations = options["generations"].check("generations", generations)
     rate = _checks.number("mutation", mutation, 0.0, 1.0)
     table = Table(kernel, bin_counts, epsilon)
+    n, n_types = table.game.n, min(table.game.n, len(table.game.masses))
+    if n_parents * n > _LARGEST_HERD:
+        raise ValueError(f"parents must be few enough for 2 GiB, got {n_parents:,} of {n:,} records each")
+    hours = (generations + 1) * size * (_A_CHILD + n + n_types * len(table.bin_counts)) / _AN_HOUR
+    if hours > _MOST_HOURS:
+        found = f"{generations:,} with a population of {size:,}: about {hours:,.0f} hours"
+        raise ValueError(f"generations must be few enough for a day, got {found}")
     herd = _Herd(table, stream_key(seed), n_parents, n_kept, -math.inf if rate == 1.0 else math.log1p(-rate))
     payoffs = np.empty(size)
-    for generation in range(generations + 1):
-        replicates.tick()
-        herd.step(generation, payoffs)
-    return table.found(herd.counts_of(herd.options[0]))
+    ended = True
+    try:
+        for generation in range(generations + 1):
+            replicates.tick(1.0 / (generations + 1))
+            herd.step(generation, payoffs)
+    except KeyboardInterrupt:
+        warnings.warn(_INTERRUPTED, stacklevel=3)
+        ended = False
+    return replace(table.found(herd.counts_of(herd.options[0])), ended=ended)
 
 
 class _Herd:

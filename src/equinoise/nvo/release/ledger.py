@@ -1,0 +1,147 @@
+"""A ledger of releases of the same people, and whether a release's folder is whole and unchanged.
+
+A line of the ledger follows from what was asked for and from the sample alone. It has no digest of the data:
+whoever knows all records but one could try every value of the last one.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+import equinoise
+from equinoise import _checks, _files
+from equinoise._typing import Any, Mapping
+from equinoise.nvo.histogram import Histogram
+from equinoise.nvo.noise import LaplaceNoise
+from equinoise.nvo.profile import evaluate
+from equinoise.nvo.release import folder as folders
+from equinoise.nvo.release.certificate import words
+from equinoise.nvo.release.composition import DELTA, compose_pure
+
+_ASKED = ("date", "column", "method", "epsilon", "total_epsilon", "bounds", "sampling", "sample")
+_TIGHT = 1e-9  # of epsilon: what a scale read from a file may change
+
+
+def entry(statement: Mapping[str, Any], path: str, folder: str) -> dict[str, Any]:
+    """Return the line of a release, of its certificate for others.
+
+    ``adds`` is what all its rows tell about a person at most, except with probability ``delta``. With an
+    epsilon of each row it is that of the worst data there are: what these data have is not for others.
+    """
+    epsilon, total, rows = statement["epsilon"], statement["total_epsilon"], statement["sample"]["rows"]
+    whole = statement["method"] == "histogram"
+    adds = epsilon or total if whole or total else compose_pure(epsilon, rows)
+    facts = {name: statement[name] for name in _ASKED}
+    return {"file": path, "folder": folder, **facts, "adds": adds, "delta": 0.0 if whole else DELTA}
+
+
+def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return the lines of a ledger, none where there is no file; ValueError where one is no release."""
+    file, found = Path(path), []
+    _files.writable_folder("ledger", file.parent)
+    if not file.exists():
+        return []
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+        try:
+            found.append(one := json.loads(line))
+            for name in ("adds", "delta"):
+                _checks.number(name, one[name], 0.0)
+        except (ValueError, TypeError, KeyError):
+            what = "a ledger, a release in each line"
+            raise ValueError(f"ledger must be {what}, got {str(file)!r} with another line {number}") from None
+    return found
+
+
+def add(path: str | os.PathLike[str], release: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Put a line at the end of a ledger, which is made where it is missing, and return all that it has."""
+    line = json.dumps(release, allow_nan=False) + "\n"
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    with os.fdopen(handle, "ab") as file:
+        _files.claimed(file, wait=True)
+        file.write(line.encode())
+        file.flush()
+        os.fsync(handle)
+    folders.dated(Path(path))
+    return read(path)
+
+
+def verify(folder: Path) -> str:
+    """Say in a line what a release's folder holds, or in a ValueError why it is not what was released.
+
+    The sample must be that of the certificate, whose promise must be that of what was asked for. Where
+    ``private/`` is there, records are put into bins again, and every one must be within epsilon.
+    """
+    said, table = _document(folder, "certificate.json"), _content(folder, "sample.csv")
+    try:
+        if hashlib.sha256(table).hexdigest() != said["sample"]["sha256"]:
+            raise ValueError("sample.csv has another SHA-256 than the certificate says")
+        rows = sum(1 for _ in csv.reader(io.StringIO(table.decode(), newline=""))) - 1
+        if rows != said["sample"]["rows"]:
+            raise ValueError(f"sample.csv has {rows:,} rows, and the certificate says otherwise")
+        promise = words(said, [said["bounds"]], method=said["method"])
+        same = said["versions"]["equinoise"] == equinoise.__version__  # others may say it otherwise
+        if same and promise != (said["promise"], said["limits"]):
+            raise ValueError("certificate.json has another promise than what was asked for has")
+        whole = f"whole and unchanged: {rows:,} rows of {said['column']}"
+        if not (folder / "private").is_dir():
+            return f"{whole}; without private/, which only its steward has, no record was checked"
+        return f"{whole}; {_records(folder / 'private', said)}"
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"a document in it has no proper {error}") from None
+
+
+def _records(private: Path, said: Mapping[str, Any]) -> str:
+    """Check what only the steward has, and say what was found."""
+    import pandas as pd
+
+    made = _document(private, "run.json")
+    facts, asked = made["certificate"], made["parameters"]
+    for name in set(asked) & set(said):
+        if asked[name] != said[name]:
+            raise ValueError(f"private/run.json has another {name} than certificate.json")
+    frame = pd.read_csv(io.BytesIO(_content(private, "scales.csv")))
+    values = frame["value"].to_numpy()
+    how = {name: asked[name] for name in ("bounds", "margin", "spike")} | {"whole": asked["whole"] or None}
+    try:
+        histogram = Histogram.from_values(values, asked["bins"], **how)
+        same = np.array_equal(histogram.bin_of, frame["bin"]) and list(histogram.range) == facts["range"]
+    except (ValueError, TypeError):  # whose messages show values
+        same = False
+    if not same:
+        raise ValueError("private/scales.csv has values in other bins than theirs")
+    if asked["method"] != "nvo":
+        return f"all {histogram.n:,} records are in their bins, and the method is private for any"
+    start, stop = histogram.range
+    scales, chosen = np.unique(frame["scale"] / (stop - start), return_inverse=True)
+    counts = np.zeros((histogram.n_bins, len(scales)), dtype=np.int64)
+    np.add.at(counts, (histogram.bin_of, chosen), 1)
+    noise = LaplaceNoise.of(histogram.n_bins, scales)
+    found = evaluate(noise, histogram.counts, counts, facts["epsilon"] * (1.0 + _TIGHT))
+    told = facts["realised_epsilon"]["removal"]
+    if found.n_satisfied < histogram.n or abs(found.realised_epsilon - told) > 1e-6 * told:
+        wrong = f"{histogram.n - found.n_satisfied:,} of {histogram.n:,} records beyond it"
+        has = f"epsilon {found.realised_epsilon:.6g} where {told:.6g} is said"
+        raise ValueError(f"private/scales.csv has {has}, {wrong}")
+    return f"all {histogram.n:,} records are within epsilon {facts['epsilon']:.4g}, at most {told:.4g}"
+
+
+def _content(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except OSError as error:
+        where = f"{folder.name}/" * (folder.name == "private")
+        raise ValueError(f"{where}{name} cannot be read: {error.strerror}") from None
+
+
+def _document(folder: Path, name: str) -> Any:
+    content = _content(folder, name)
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise ValueError(f"{name} is no JSON: {error}") from None
