@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import inspect
 import itertools
 import json
 import math
@@ -222,18 +223,22 @@ def fingerprint(value: object, version: str | None = None) -> str:
 
 def _parts(value: Any, name: str = "function") -> dict[str, Any]:
     """Return what a task is made of, by the names of its fields: numbers and words, else hashes."""
-    inner: dict[Any, Any]
+    inner: dict[str, Any] = {}
     if isinstance(value, functools.partial):
-        inner = {"function": value.func, **dict(enumerate(value.args)), **value.keywords}
+        named = zip(inspect.signature(value.func).parameters, value.args, strict=False)
+        inner = {"function": value.func, **dict(named), **value.keywords}
     elif hasattr(type(value), "_fields"):
         kept = value._identity() if hasattr(type(value), "_identity") else value
         inner = dict(zip(value._fields, kept, strict=False))
+    elif isinstance(value, dict):
+        inner = value
     elif dataclasses.is_dataclass(value):
-        inner = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    else:
-        inner = value if isinstance(value, dict) else {}
-    if isinstance(value, functools.partial) or any(isinstance(one, int | float) for one in inner.values()):
-        return {key: part for own, one in inner.items() for key, part in _parts(one, str(own)).items()}
+        own = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        inner = own if any(isinstance(one, int | float | tuple) for one in own.values()) else {}
+    elif isinstance(value, tuple) and all(hasattr(type(one), "_fields") for one in value):
+        inner = {f"{name} {i}": one for i, one in enumerate(value)}
+    if inner:
+        return {key: part for own, one in inner.items() for key, part in _parts(one, own).items()}
     if isinstance(value, types.FunctionType):
         value = _name(value).decode()
     elif isinstance(value, float) and not math.isfinite(value):

@@ -62,7 +62,7 @@ class Sweep:
     def _joined(self, frames: Sequence[DataFrame]) -> DataFrame:
         import pandas as pd
 
-        given = {name: [_cell(point.get(name)) for point in self.points] for name in _names(self.points)}
+        given = {name: [_cell(point.get(name)) for point in self.points] for name in names_of(self.points)}
         for name, cells in given.items():  # a column of one type, as Parquet needs
             if any(isinstance(cell, str) for cell in cells):
                 given[name] = [cell if cell is None else str(cell) for cell in cells]
@@ -122,7 +122,7 @@ def sweep(
 
 def checked(function: Callable[..., Any], grid: Any) -> tuple[dict[str, Any], ...]:
     """Return the points of a grid; TypeError or ValueError where the function refuses one, before work."""
-    points = _points(grid)
+    points = points_of(grid)
     for point in points:
         try:
             if _takes(function, "executor"):
@@ -166,25 +166,25 @@ def _takes(function: Any, name: str) -> bool:
     return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
-def _points(grid: Any) -> tuple[dict[str, Any], ...]:
+def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
+    lists = grid.values() if isinstance(grid, Mapping) else [grid]
+    if any(isinstance(values, str | Mapping) or not isinstance(values, Iterable) for values in lists):
+        raise TypeError(
+            f"grid must be lists of values by name, or a list of points, got {_checks.shown(grid)}"
+        )
     if isinstance(grid, Mapping):
-        for name, values in grid.items():
-            if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-                raise TypeError(f"grid must have a list of values for {name!r}, got {_checks.shown(values)}")
-        points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
-    elif isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise TypeError(f"grid must be a mapping or points, got {_checks.shown(grid)}")
+        points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*lists)]
     else:
-        points = [dict(_checks.instance("a point of grid", point, Mapping)) for point in grid]
+        points = [dict(_checks.instance("grid's points", point, Mapping)) for point in grid]
     if not points or not all(points):
         raise ValueError("grid must have at least one point, and every point a parameter")
-    for name in _names(points):
+    for name in names_of(points):
         if not isinstance(name, str) or name in _OURS:
             raise TypeError(f"grid must have names of the function's parameters, got {name!r}")
     return tuple(points)
 
 
-def _names(points: Iterable[Mapping[str, Any]]) -> list[str]:
+def names_of(points: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for point in points for name in point))
 
 
@@ -202,4 +202,4 @@ def _label(point: Mapping[str, Any]) -> str:
 def _folder(point: Mapping[str, Any]) -> str:
     """Return the name of a point's folder: to read, and to tell it from others in every version."""
     mark = fingerprint(dict(sorted(point.items())), "")[:12]
-    return re.sub(r"[^\w.=+-]+", "-", _label(point))[:60].strip("-") + f"-{mark}"
+    return re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))[:60] + f"-{mark}"

@@ -81,12 +81,11 @@ def taken(context: typer.Context, parameters: Any, **changed: Any) -> Any:
 
 def span(text: str) -> int | range:
     """Return what --replicates says: a number, or a slice A:B of the replicates A to B - 1."""
-    first, is_slice, end = text.partition(":")
-    if not all(
-        part.isascii() and part.isdigit() and len(part) < 19 for part in (first, end or "0" * (not is_slice))
-    ):
+    found = re.fullmatch(r"(?:([0-9]{1,18}):)?([0-9]{1,18})", text)
+    if not found:
         raise ValueError(f"replicates must be a number or a slice A:B, got {text!r}")
-    return range(int(first), int(end)) if is_slice and int(first) else int(end or first)
+    first, end = int(found[1] or 0), int(found[2])
+    return range(first, end) if first else end
 
 
 def slice_folder(context: typer.Context, folder: Path) -> Path | None:
@@ -98,21 +97,13 @@ def finish_slice(context: typer.Context, folder: Path) -> None:
     """Write how a slice was made beside its blocks, so that it can be merged; nothing for a whole run."""
     from equinoise import _files
 
-    what: dict[str, Any] = {"command": context.info_name, "options": {}, "flags": [], "arguments": []}
+    what: dict[str, Any] = {"command": context.info_name}
     for one in context.command.params:
         value = context.params.get(str(one.name))
-        if value is None or value is False or one.name in _ELSEWHERE:
-            continue
-        values = [
-            str(v.absolute() if isinstance(v, Path) else v)
-            for v in (value if isinstance(value, list) else [value])
-        ]
-        if value is True:
-            what["flags"].append(one.opts[0])
-        elif one.param_type_name == "option":
-            what["options"][one.opts[0]] = values
-        else:
-            what["arguments"] += values
+        if value is not None and value is not False and one.name not in _ELSEWHERE:
+            each = [value] if isinstance(value, str | bool | int | float | Path) else value
+            name = one.opts[0] if one.param_type_name == "option" else str(one.metavar)
+            what[name] = [str(v.absolute() if isinstance(v, Path) else v) for v in each]
     _files.write_all(folder / KEPT, {COMMAND: _files.json_bytes(what)})
 
 

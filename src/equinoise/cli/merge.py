@@ -25,13 +25,14 @@ def command(
     from equinoise.cli import app
 
     slices = [_slice(folder) for folder in folders]
-    for folder, (what, runs) in zip(folders, slices, strict=True):
-        named = _differing(slices[0][0], what) or ("its runs" if runs != slices[0][1] else "")
-        if named:
+    what, runs = slices[0]
+    for folder, (other, others) in zip(folders, slices, strict=True):
+        names = [name for name in {**what, **other} if what.get(name) != other.get(name)]
+        if names or runs != others:
+            named = ", ".join(names) or "their runs"
             raise WrongUse(
                 f"FOLDERS must be slices of one run, got {folders[0]} and {folder}: {named} differ"
             )
-    what, runs = slices[0]
     kept = out / common.KEPT
     if kept.exists():
         raise WrongUse(f"--out must be a folder without slices, got {out}")
@@ -46,9 +47,11 @@ def command(
                 f"FOLDERS must be whole slices, got {', '.join(map(str, sorted(map(str, spans))))}"
             )
         (span,) = spans
-        words = [f"{name}={value}" for name, values in what["options"].items() for value in values]
-        words += [*what["flags"], f"--replicates={span.start}:{span.stop}", f"--out={out}"]
-        code = app(args=[what["command"], *words, "--", *what["arguments"]], standalone_mode=False)
+        words = [what.pop("command"), f"--replicates={span.start}:{span.stop}", f"--out={out}"]
+        given = [(name, value) for name, values in what.items() for value in values]
+        words += [f"{name}={value}" for name, value in given if name.startswith("-")]
+        words += ["--", *(value for name, value in given if not name.startswith("-"))]
+        code = app(args=words, standalone_mode=False)
         failed.pop_all()
     print(f"Joined {len(folders)} slices: replicates {span.start} to {span.stop - 1}")
     raise typer.Exit(code if isinstance(code, int) else 0)
@@ -63,12 +66,3 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
     except (OSError, ValueError):
         why = f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}"
         raise WrongUse(why) from None
-
-
-def _differing(one: dict[str, Any], other: dict[str, Any]) -> str:
-    both = [
-        part["options"] | {"flags": part["flags"], "arguments": part["arguments"]} for part in (one, other)
-    ]
-    both = [{"command": part["command"]} | own for part, own in zip((one, other), both, strict=True)]
-    names = dict.fromkeys([*both[0], *both[1]])
-    return ", ".join(name for name in names if both[0].get(name) != both[1].get(name))

@@ -47,9 +47,7 @@ class Plan:
         _checks.choice("simulate", given["simulate"], SIMULATE)
         if n_replicates is not None:
             given["n_replicates"] = n_replicates
-        twice = [
-            name for point in ([grid] if isinstance(grid, dict) else grid) for name in point if name in given
-        ]
+        twice = [name for name in _sweep.names_of(_sweep.points_of(grid)) if name in given]
         if wrong := [*twice, *(name for name in ("executor", "resume", "progress") if name in given)]:
             raise ValueError(
                 f"{wrong[0]} must not be a key of {str(path)!r}{' and of its grid' if twice else ''}"
