@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 import shutil
 
@@ -29,7 +30,10 @@ def linear(policy, **options):
 
 def learner(name, **options):
     tree, environment = games.load("kuhn_poker")
-    return efb.simulate(tree, environment, horizon=20, epsilon=2.0, learner=name, n_checkpoints=2, **options)
+    epsilon = 2.0 if efb.LEARNERS[name].private else math.inf
+    return efb.simulate(
+        tree, environment, horizon=20, epsilon=epsilon, learner=name, n_checkpoints=2, **options
+    )
 
 
 def self_play(game, **options):

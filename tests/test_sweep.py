@@ -116,8 +116,8 @@ def test_functions_without_an_executor_are_called_plainly(tmp_path):
     assert made.to_frame()["a"].tolist() == ["1", "two"]
     with pytest.raises(TypeError, match="resume must be left out"):
         replicates.sweep(function, {"a": [1]}, resume=tmp_path)
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'c' \(at the point c=1\)"):
-        replicates.sweep(function, {"c": [1]})
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'c' \(at the point a=1, c=1\)"):
+        replicates.sweep(function, {"a": [1], "c": [1]})
     assert len(calls) == 2
 
 
@@ -148,7 +148,7 @@ def test_points_are_kept_and_a_grid_may_grow(tmp_path, monkeypatch):
 
 def test_names_of_folders_say_the_parameters_and_stay_when_the_version_changes(monkeypatch):
     name = _sweep._folder({"policy": "private ucb", "epsilon": 0.5, "x": "a/../b" * 20})
-    assert name.startswith("policy=private-ucb-epsilon=0.5-x=a-..-b")
+    assert name.startswith("epsilon=0.5-policy=private-ucb-x=a-..-b")
     assert len(name) < 80
     assert "/" not in name
     monkeypatch.setattr("equinoise._checkpoint.__version__", "9")
@@ -174,7 +174,12 @@ def test_every_frame_says_what_made_it():
     linear = bandits.linear.simulate("oful", n_arms=2, dimension=2, horizon=9, seed=5)
     for frame in (linear.to_frame(), linear.summary(), linear.coefficients()):
         assert frame.attrs == {**said, "policy": "oful", "epsilon": None, "seed": 5}
-    game = efb.simulate(*games.load("kuhn_poker"), horizon=9, epsilon=2, learner="ixomd", seed=None)
+    game = efb.simulate(*games.load("kuhn_poker"), horizon=9, epsilon=math.inf, learner="ixomd", seed=None)
     for frame in (game.to_frame(), game.summary()):
         told = {name: frame.attrs[name] for name in ("learner", "epsilon", "seed", "version")}
-        assert told == {"learner": "ixomd", "epsilon": 2.0, "seed": None, "version": equinoise.__version__}
+        assert told == {
+            "learner": "ixomd",
+            "epsilon": math.inf,
+            "seed": None,
+            "version": equinoise.__version__,
+        }

@@ -36,6 +36,17 @@ class Sweep:
         The parameters of each point.
     runs : tuple
         What the function returned there, in the same order.
+
+    Examples
+    --------
+    >>> import functools
+    >>> from equinoise import bandits
+    >>> task = functools.partial(bandits.simulate, means=[0.9, 0.8], horizon=50)
+    >>> made = sweep(task, {"policy": ["ucb", "uniform"], "seed": [0, 1]})
+    >>> made.points[1], made.runs[1].policy
+    ({'policy': 'ucb', 'seed': 1}, 'ucb')
+    >>> made.to_frame().columns[:5].tolist()
+    ['policy', 'seed', 'epsilon', 'version', 'replicate']
     """
 
     points: tuple[dict[str, Any], ...]
@@ -111,11 +122,8 @@ def sweep(
     >>> import functools
     >>> from equinoise import bandits
     >>> task = functools.partial(bandits.simulate, means=[0.9, 0.8], horizon=50, n_replicates=10)
-    >>> made = sweep(task, {"policy": ["ucb", "uniform"], "seed": [0, 1]})
-    >>> made.points[1], len(made.to_frame())
-    ({'policy': 'ucb', 'seed': 1}, 80)
-    >>> made.to_frame().columns[:5].tolist()
-    ['policy', 'seed', 'epsilon', 'version', 'replicate']
+    >>> len(sweep(task, [{"policy": "ucb"}, {"policy": "uniform", "seed": 1}]).to_frame())
+    40
     """
     return perform(function, checked(function, grid), executor, resume, progress)
 
@@ -201,5 +209,6 @@ def _label(point: Mapping[str, Any]) -> str:
 
 def _folder(point: Mapping[str, Any]) -> str:
     """Return the name of a point's folder: to read, and to tell it from others in every version."""
-    mark = fingerprint(dict(sorted(point.items())), "")[:12]
+    point = dict(sorted(point.items()))
+    mark = fingerprint(point, "")[:12]
     return re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))[:60] + f"-{mark}"

@@ -20,6 +20,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._checkpoint import Blocks, merge
+from equinoise._results import check_memory
 from equinoise._sweep import Sweep, sweep
 from equinoise._typing import Any, Array, Callable, Iterator, TypeVar
 
@@ -171,11 +172,13 @@ def checked_span(n_replicates: int | range) -> range:
     >>> checked_span(4), checked_span(range(300, 400))
     (range(0, 4), range(300, 400))
     """
-    if not isinstance(n_replicates, range):
-        return range(_checks.integer("n_replicates", n_replicates, 1))
-    if n_replicates.step != 1 or not 0 <= n_replicates.start < n_replicates.stop:
+    span = n_replicates
+    if not isinstance(span, range):
+        span = range(_checks.integer("n_replicates", n_replicates, 1))
+    elif span.step != 1 or not 0 <= span.start < span.stop:
         raise ValueError(f"n_replicates must be a range of consecutive ones, got {n_replicates}")
-    return n_replicates
+    check_memory(span.stop, 1)  # of which len() and blocks can speak
+    return span
 
 
 def workers(executor: Executor | None = None) -> int:
