@@ -248,7 +248,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits():
     done = subprocess.run(
         [sys.executable, "script.py"], env=environment, capture_output=True, text=True, timeout=300
     )
-    assert done.stdout.endswith(" 0\n"), done.stderr
+    assert done.stdout.endswith("pids differ True 0\n"), done.stderr
     assert wrote(text, out="whole") == 0
     assert same_files("whole", "killed")
 
