@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -126,6 +127,116 @@ def test_a_folder_of_another_run_is_refused_and_left_alone(tmp_path, other):
     with pytest.raises(ValueError, match=r"^resume must be a folder of this very run, got '.*' of another"):
         replicates.run(other, 4, resume=tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"value": 2.0}, "numbers differs$"),
+        ({"power": 3.0}, "power is 2.0 there and 3.0 here$"),
+        ({"name": "x"}, "name differs$"),
+        ({"value": 2.0, "power": 3.0}, "numbers differs; power is 2.0 there and 3.0 here$"),
+        ({"function": pair}, "function is '.*task' there and '.*pair' here$"),
+    ],
+)
+def test_a_refusal_names_what_differs(tmp_path, changed, words):
+    replicates.run(described(), 4, resume=tmp_path)
+    with pytest.raises(ValueError, match=words):
+        replicates.run(described(**changed), 4, resume=tmp_path)
+
+
+def described(value=1.0, function=task, name=None, **options):
+    parts = Parts(np.array([value]), **options)
+    return functools.partial(function, Whole(parts, name))
+
+
+def test_a_refusal_names_arguments_of_simulations(tmp_path):
+    tree, environment = games.load("kuhn_poker")
+    same = {"horizon": 9, "n_replicates": 2, "epsilon": 1.0}
+    bandits.simulate("private-ucb", [0.5, 0.25], resume=tmp_path / "bandit", **same)
+    efb.simulate(tree, environment, resume=tmp_path / "efb", **same)
+    for name, more, words in (
+        ("bandit", {"epsilon": 2.0}, "epsilon is 1.0 there and 2.0 here$"),
+        ("bandit", {"seed": 1}, r"seed differs \(None is a new seed every time\)$"),
+        ("bandit", {"delay": 1}, "delay differs$"),
+        ("bandit", {"reward": "gaussian"}, "reward is 0 there and 1 here$"),
+        ("bandit", {"counter": "binary"}, "options differs|counter is 'k-ary' there and 'binary' here"),
+        ("efb", {"epsilon": 2.0}, "another: epsilon is 1.0 there and 2.0 here; "),
+        ("efb", {"horizon": 8}, "another: .*horizon is 9 there and 8 here"),
+        ("efb", {"seed": None}, "seed differs"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            if name == "bandit":
+                bandits.simulate("private-ucb", [0.5, 0.25], resume=tmp_path / name, **same | more)
+            else:
+                efb.simulate(tree, environment, resume=tmp_path / name, **same | more)
+
+
+def test_another_version_is_named_alone_and_damage_is_said(tmp_path, monkeypatch):
+    replicates.run(made(), 4, resume=tmp_path)
+    with monkeypatch.context() as other:
+        other.setattr(_checkpoint, "__version__", "99.0")
+        with pytest.raises(ValueError, match=r"of another: version is '.*' there and '99.0' here$"):
+            replicates.run(made(), 4, resume=tmp_path)
+    for content in (b"", b"[]", b'{"kind": 1}', b'{"kind": 1, "run": 2, "parts": 3}', b"\xff"):
+        (tmp_path / "run.json").write_bytes(content)
+        with pytest.raises(ValueError, match=r"its run\.json is damaged$"):
+            replicates.run(made(), 4, resume=tmp_path)
+    (tmp_path / "run.json").write_text('{"kind": "equinoise replicates, version 1", "run": "of old"}')
+    with pytest.raises(ValueError, match="its arguments, seed or version differ"):
+        replicates.run(made(), 4, resume=tmp_path)
+
+
+@pytest.mark.parametrize("flip", [0xFF, 0x01, 0x20])
+def test_a_flipped_byte_anywhere_in_a_block_is_found_or_changes_nothing(tmp_path, flip):
+    whole = replicates.run(made(), 3, block=3, resume=tmp_path)["value"]
+    path = tmp_path / "replicates-000000000-000000003.npz"
+    content = path.read_bytes()
+    found = 0
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ flip]) + content[place + 1 :])
+        block = _checkpoint._read(path, 0, 3)
+        found += block is None
+        if block is not None:  # a date in the archive, or the like
+            assert block["value"].dtype == whole.dtype
+            np.testing.assert_array_equal(block["value"], whole)
+    assert found > len(content) / 2
+    path.write_bytes(content[:-100] + b"x" + content[-99:])
+    np.testing.assert_array_equal(replicates.run(made(), 3, resume=tmp_path)["value"], whole)
+
+
+TWO = """
+    import functools, sys, time
+    import numpy as np
+    from equinoise import replicates
+    def slow(value, start, stop):
+        time.sleep(0.01)
+        return (np.arange(start, stop) * value,)
+    try:
+        result, = replicates.run(functools.partial(slow, float(sys.argv[2])), 40, block=2, resume=sys.argv[1])
+        assert (result == np.arange(40) * float(sys.argv[2])).all()
+        print("done")
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("values", [("3", "3"), ("3", "4")])
+def test_two_processes_share_a_folder_of_one_run_and_one_of_two_runs_is_refused(tmp_path, values):
+    command = [sys.executable, "-c", textwrap.dedent(TWO), str(tmp_path / "kept")]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    both = [
+        subprocess.Popen([*command, v], env=environment, stdout=subprocess.PIPE, text=True) for v in values
+    ]
+    said = sorted(process.communicate(timeout=60)[0].strip() for process in both)
+    assert [process.returncode for process in both] == [0, 0]
+    assert said[0] == "done"
+    if values[0] == values[1]:
+        assert said[1] == "done"
+    else:
+        assert re.search(r"of another: value is [34].0 there and [34].0 here$", said[1])
+    assert len(list((tmp_path / "kept").glob("*.npz"))) == 20
+    assert {path.suffix for path in (tmp_path / "kept").iterdir()} == {".npz", ".json"}
 
 
 def test_folders_with_other_files_and_things_that_are_no_folder_are_refused(tmp_path):

@@ -1,28 +1,39 @@
 """Finished blocks of replicates in a folder, so that a run that was killed goes on from them.
 
 A folder belongs to one run: a fingerprint of the task (its function, its arrays, its seed) and of this
-version stands in ``run.json``. Each block is a file of its own, whole or not there, named by its replicates.
-What the package's tasks are made of has a name for fingerprints that stays when the code moves.
+version stands in ``run.json``, with the parts of the task by name, so that a refusal can say which differ.
+Each block is a file of its own, whole or not there, named by its replicates; zip's checksums find a byte that
+was changed. What the package's tasks are made of has a name for fingerprints that stays when the code moves.
 """
 
 import contextlib
 import dataclasses
 import functools
 import hashlib
+import inspect
+import itertools
 import json
+import math
 import os
 import re
+import shutil
 import types
 from pathlib import Path
 
 import numpy as np
 
 from equinoise import _checks, _files
-from equinoise._typing import Any, Array, Callable, Iterator, TypeVar
+from equinoise._typing import Any, Array, Callable, Iterator, Sequence, TypeVar
 from equinoise._version import __version__
 
 _KIND = "equinoise replicates, version 1"
 _NAME = re.compile(r"replicates-(\d+)-(\d+)\.npz")
+# What the user calls the parts of tasks that have other names.
+_SAID = {"key": "seed", "segments": "horizon", "checkpoints": "n_checkpoints", "chances": "environment"}
+_SAID |= {"true_means": "means", "kind": "reward", "random_ties": "ties"}
+_FIRST = {"version", "function", "policy", "epsilon", *_SAID.values()}  # named before the rest
+_MOST_NAMED = 6  # of what differs
+_HASHED = "sha256:"
 
 Arrays = tuple[Array, ...] | dict[str, Array]
 Part = TypeVar("Part", bound=Callable[..., Any])
@@ -38,29 +49,27 @@ def kept_as(name: str) -> Callable[[Part], Part]:
     return mark
 
 
+class OtherRun(ValueError):
+    """A folder is of another run."""
+
+
 class Blocks:
     """The blocks of one run of a task in a folder, which is made where it is missing, or refused."""
 
     def __init__(self, folder: str | os.PathLike[str], task: Callable[[int, int], Any]) -> None:
         self.folder = _files.writable_folder("resume", _checks.path("resume", folder))
-        mark = fingerprint(task)
-        marker = self.folder / "run.json"
-        try:
-            known = json.loads(marker.read_bytes())
-        except FileNotFoundError:
-            names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
+        run = {"kind": _KIND, "run": fingerprint(task), "parts": {"version": __version__} | _parts(task)}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with _files.alone_in(self.folder):  # or two runs that begin together both call it theirs
+            if (self.folder / "run.json").exists():
+                said = f"resume must be a folder of this very run, got {str(self.folder)!r}"
+                _refuse_other(run, _run_of(self.folder), said)
+                return
+            names = [path.name for path in self.folder.iterdir()]
             if not all(name.startswith(".") and name.endswith(".tmp") for name in names):  # left by a kill
                 why = f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
                 raise ValueError(why) from None
-            _files.write_all(self.folder, {"run.json": _files.json_bytes({"kind": _KIND, "run": mark})})
-            return
-        except (OSError, ValueError):
-            known = None
-        if known != {"kind": _KIND, "run": mark}:
-            raise ValueError(
-                f"resume must be a folder of this very run, got {str(self.folder)!r} of another: its "
-                "arguments, seed (None is a new one every time) or version differ"
-            )
+            _files.write_all(self.folder, {"run.json": _files.json_bytes(run)})
 
     def put(self, start: int, stop: int, block: Arrays) -> None:
         """Keep what the task returned for the replicates start to stop - 1."""
@@ -70,14 +79,14 @@ class Blocks:
         path = self.folder / f"replicates-{start:09d}-{stop:09d}.npz"
         _files.save_arrays(path, _KIND, arrays, {"start": start, "stop": stop, "names": names})
 
-    def missing(self, n_replicates: int, keep: Callable[[int, int, Arrays], None]) -> list[tuple[int, int]]:
-        """Give every kept block below `n_replicates` to `keep`, and return the gaps between them.
+    def missing(self, span: range, keep: Callable[[int, int, Arrays], None]) -> list[tuple[int, int]]:
+        """Give what is kept of the replicates of a span to `keep`, and return the gaps between.
 
         A damaged file counts as missing.
         """
-        gaps, reached = [], 0
-        for first, stop, path in self._found():
-            begin, end = max(first, reached), min(stop, n_replicates)
+        gaps, reached = [], span.start
+        for first, stop, path in _found(self.folder):
+            begin, end = max(first, reached), min(stop, span.stop)
             block = _read(path, first, stop) if begin < end else None
             if block is None:
                 continue
@@ -85,13 +94,102 @@ class Blocks:
                 gaps.append((reached, begin))
             keep(begin, end, _cut(block, begin - first, end - first))
             reached = end
-        return gaps if reached == n_replicates else [*gaps, (reached, n_replicates)]
+        return gaps if reached == span.stop else [*gaps, (reached, span.stop)]
 
-    def _found(self) -> Iterator[tuple[int, int, Path]]:
-        for path in sorted(self.folder.iterdir()):
-            match = _NAME.fullmatch(path.name)
-            if match:
-                yield int(match[1]), int(match[2]), path
+
+def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str]) -> range:
+    """Join what slices of one run kept, so that the run goes on from all of it.
+
+    Parameters
+    ----------
+    folders : sequence of paths
+        What was given as `resume` to slices of one run that lie side by side, in any order.
+    folder : path
+        A new one, or empty. Given as `resume` to the whole run, nothing is left to do.
+
+    Returns
+    -------
+    range
+        The replicates that are there. ValueError for folders of different runs, naming what differs, for
+        replicates that are in two of them or that none between has, and where a damaged block leaves a gap.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equinoise import replicates
+    >>> def squares(start, stop):
+    ...     return {"square": np.arange(start, stop) ** 2}
+    >>> with tempfile.TemporaryDirectory() as there:
+    ...     for n in (range(2, 4), range(2)):
+    ...         part = replicates.run(squares, n, resume=f"{there}/{n.start}")
+    ...     merged = merge([f"{there}/0", f"{there}/2"], f"{there}/whole")
+    ...     merged, replicates.run(squares, 4, resume=f"{there}/whole")
+    (range(0, 4), {'square': array([0, 1, 4, 9])})
+    """
+    given = [Path(_checks.path("folders", one)) for one in folders]
+    target = _files.writable_folder("folder", _checks.path("folder", folder))
+    if not given or (target.is_dir() and any(target.iterdir())):
+        what = f"folder must be an empty one, got {str(folder)!r}"
+        raise ValueError(what if given else "folders must be at least one, got none")
+    held: list[tuple[int, int, Path]] = []
+    blocks: list[Path] = []
+    for one in given:
+        said = f"folders must be of the run of {str(given[0])!r}, got {str(one)!r}"
+        _refuse_other(_run_of(given[0]) or {}, _run_of(one), said)
+        found = [block for block in _found(one) if _read(block[2], *block[:2]) is not None]
+        blocks += [path for *_, path in found]
+        if not found:
+            raise ValueError(f"folders must have finished replicates, got none in {str(one)!r}")
+        for first, stop, _ in found:
+            if held and held[-1][2] is one and first <= held[-1][1]:  # blocks of one folder may overlap
+                first, stop = held[-1][0], max(stop, held.pop()[1])
+            held.append((first, stop, one))
+    held.sort()
+    for (_, end, before), (begin, _, after) in itertools.pairwise(held):
+        if begin != end:
+            low, high = sorted((begin, end))
+            what = f"replicates {low} to {high - 1} are in {'none' if begin > end else 'both'}"
+            said = f"{str(before)!r} and {str(after)!r}"
+            raise ValueError(f"folders must be slices side by side, got {said}: {what}")
+    target.mkdir(parents=True, exist_ok=True)
+    for path in blocks:
+        shutil.copyfile(path, target / path.name)
+    shutil.copyfile(given[0] / "run.json", target / "run.json")
+    return range(held[0][0], held[-1][1])
+
+
+def _refuse_other(run: Any, other: Any, said: str) -> None:
+    """Raise ValueError where the other is not the same run, naming what differs."""
+    if other is not None and (other["kind"], other["run"]) == (run["kind"], run["run"]):
+        return
+    here, there = run.get("parts", {}), {} if other is None else other.get("parts", {})
+    names = [key for key in (*here, *(there.keys() - here)) if here.get(key) != there.get(key)]
+    names = ["version"] if "version" in names else sorted(names, key=lambda key: key not in _FIRST)
+    words = [_differing(key, there.get(key), here.get(key)) for key in names[:_MOST_NAMED]]
+    why = "its run.json is damaged" if other is None else "its arguments, seed or version differ"
+    why = "; ".join(words) if here and there else why
+    seed = " (None is a new seed every time)" if "seed differs" in words else ""
+    raise OtherRun(f"{said} of another: {why}{seed}")
+
+
+def _differing(name: str, there: Any, here: Any) -> str:
+    hashed = any(value is None or str(value).startswith(_HASHED) for value in (there, here))
+    return f"{name} differs" if hashed else f"{name} is {there!r} there and {here!r} here"
+
+
+def _run_of(folder: Path) -> Any:
+    """Return what ``run.json`` says; None where it is damaged, OSError where there is none."""
+    with contextlib.suppress(ValueError):
+        run = json.loads((folder / "run.json").read_bytes())
+        if isinstance(run, dict) and {"kind", "run"} <= run.keys() and isinstance(run.get("parts", {}), dict):
+            return run
+    return None
+
+
+def _found(folder: Path) -> Iterator[tuple[int, int, Path]]:
+    """Yield first replicate, end and path of each block, in order."""
+    named = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir())
+    yield from sorted((int(match[1]), int(match[2]), path) for match, path in named if match)
 
 
 def _read(path: Path, start: int, stop: int) -> Arrays | None:
@@ -110,17 +208,44 @@ def _cut(block: Arrays, begin: int, end: int) -> Arrays:
     return tuple(np.array(array[begin:end]) for array in block)
 
 
-def fingerprint(value: object) -> str:
-    """Return a hash of a task: the same in every process for the same function, arrays and numbers.
+def fingerprint(value: object, version: str | None = None) -> str:
+    """Return a hash of a task: the same in every process for the same function, arrays, numbers and version.
 
     Takes functions, partials, dataclasses and tuples of arrays, numbers, text and None, nested; TypeError for
     anything else. A class of whose parts only some count has a method ``_identity`` that returns these.
     """
-    digest = hashlib.sha256(__version__.encode())
+    digest = hashlib.sha256((__version__ if version is None else version).encode())
     for piece in _pieces(value):
         digest.update(len(piece).to_bytes(8, "little"))
         digest.update(piece)
     return digest.hexdigest()
+
+
+def _parts(value: Any, name: str = "function") -> dict[str, Any]:
+    """Return what a task is made of, by the names of its fields: numbers and words, else hashes."""
+    inner: dict[str, Any] = {}
+    if isinstance(value, functools.partial):
+        named = zip(inspect.signature(value.func).parameters, value.args, strict=False)
+        inner = {"function": value.func, **dict(named), **value.keywords}
+    elif hasattr(type(value), "_fields"):
+        kept = value._identity() if hasattr(type(value), "_identity") else value
+        inner = dict(zip(value._fields, kept, strict=False))
+    elif isinstance(value, dict):
+        inner = value
+    elif dataclasses.is_dataclass(value):
+        own = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        inner = own if any(isinstance(one, int | float | tuple) for one in own.values()) else {}
+    elif isinstance(value, tuple) and all(hasattr(type(one), "_fields") for one in value):
+        inner = {f"{name} {i}": one for i, one in enumerate(value)}
+    if inner:
+        return {key: part for own, one in inner.items() for key, part in _parts(one, own).items()}
+    if isinstance(value, types.FunctionType):
+        value = _name(value).decode()
+    elif isinstance(value, float) and not math.isfinite(value):
+        value = str(value)
+    elif not (value is None or isinstance(value, bool | int | float | str)):
+        value = _HASHED + fingerprint(value)[:16]
+    return {_SAID.get(name, name): value}
 
 
 def _pieces(value: object) -> Iterator[bytes]:

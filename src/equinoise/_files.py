@@ -78,6 +78,17 @@ def alone(path: Path) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep out others who ask likewise of a folder; Windows opens none, and there nobody is kept out."""
+    with contextlib.ExitStack() as opened:
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY)
+            opened.callback(os.close, handle)
+            claimed(handle, wait=True)
+        yield
+
+
 def json_bytes(value: Any) -> bytes:
     """Return JSON that every reader takes: indented, UTF-8, and neither NaN nor infinity as a bare word.
 

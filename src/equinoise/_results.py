@@ -71,19 +71,25 @@ def summarise(values: ArrayLike) -> Estimate:
     return Estimate(mean, stderr, mean - Z95 * stderr, mean + Z95 * stderr)
 
 
-def long_frame(index: Mapping[str, Array], values: Mapping[str, Array]) -> DataFrame:
+def long_frame(index: Mapping[str, Array], values: Mapping[str, Array], first: int = 0) -> DataFrame:
     """Return one row for each replicate and entry of the index, a replicate's rows together.
 
     `index` has columns [C] that are the same for every replicate, such as the trial of a checkpoint, `values`
-    columns of results [R, C]; a first column ``replicate`` counts from 0.
+    columns of results [R, C]; a first column ``replicate`` counts from `first`.
     """
     import pandas as pd
 
     n_replicates, length = next(iter(values.values())).shape
-    columns: dict[str, Array] = {"replicate": np.repeat(np.arange(n_replicates), length)}
+    columns: dict[str, Array] = {"replicate": np.repeat(np.arange(first, first + n_replicates), length)}
     columns |= {name: np.tile(column, n_replicates) for name, column in index.items()}
     columns |= {name: column.reshape(-1) for name, column in values.items()}
     return pd.DataFrame(columns)
+
+
+def made_by(frame: DataFrame, **what: Any) -> DataFrame:
+    """Return a frame whose ``attrs`` say what made it, and with which version of the package."""
+    frame.attrs |= {**what, "version": equinoise.__version__}
+    return frame
 
 
 def summary_frame(index: Mapping[str, Array], values: Mapping[str, Array]) -> DataFrame:
@@ -113,6 +119,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
+    if isinstance(value, range):
+        return f"{value.start}:{value.stop}"
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):

@@ -19,10 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks
-from equinoise._checkpoint import Blocks
+from equinoise._checkpoint import Blocks, merge
+from equinoise._results import check_memory
+from equinoise._sweep import Sweep, sweep
 from equinoise._typing import Any, Array, Callable, Iterator, TypeVar
 
-__all__ = ["run", "tick"]
+__all__ = ["Sweep", "merge", "run", "sweep", "tick"]
 
 Arrays = TypeVar("Arrays", tuple[Array, ...], dict[str, Array])
 
@@ -73,7 +75,7 @@ def tick(work: float = 0.0) -> None:
 
 def run(
     task: Callable[[int, int], Arrays],
-    n_replicates: int,
+    n_replicates: int | range,
     *,
     block: int | None = None,
     executor: Executor | None = None,
@@ -89,8 +91,8 @@ def run(
         ``task(start, stop)`` returns a tuple or a dict of arrays for the replicates ``start`` to
         ``stop - 1``, one entry of the leading axis each. For other processes it must pickle: a function of
         a module, or a :func:`functools.partial` of one.
-    n_replicates : int
-        At least 1.
+    n_replicates : int or range
+        At least 1. A range is a slice of them, such as ``range(300, 400)``: the same bits as in a whole run.
     block : int, optional
         Replicates of one call, at most. By default about four blocks a worker, and at most 1024.
     executor : concurrent.futures.Executor, optional
@@ -108,7 +110,7 @@ def run(
     Returns
     -------
     tuple or dict of ndarray
-        As the task returns, the leading axis of length `n_replicates` and in order of the replicates.
+        As the task returns, an entry of the leading axis for each replicate, in order.
 
     Raises
     ------
@@ -130,7 +132,8 @@ def run(
     """
     if not callable(task):
         raise TypeError(f"task must be a function of (start, stop), got {_checks.shown(task)}")
-    n_replicates = _checks.integer("n_replicates", n_replicates, minimum=1)
+    span = checked_span(n_replicates)
+    n = len(span)
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {_checks.shown(executor)}")
     label = progress if isinstance(progress, str) else ""
@@ -138,13 +141,13 @@ def run(
     work = _checks.number("work", work, 0.0, open_low=True)
     if block is None:
         blocks = _BLOCKS_A_WORKER * workers(executor) * (1 if resume is None else _FINER)
-        block = min(_LARGEST_BLOCK, -(-n_replicates // blocks))
+        block = min(_LARGEST_BLOCK, -(-n // blocks))
     block = _checks.integer("block", block, minimum=1)
-    joined = _Joined(n_replicates)
+    joined = _Joined(span)
     kept = None if resume is None else Blocks(resume, task)
-    gaps = [(0, n_replicates)] if kept is None else kept.missing(n_replicates, joined.put)
+    gaps = [(span.start, span.stop)] if kept is None else kept.missing(span, joined.put)
     spans = [(start, min(start + block, end)) for first, end in gaps for start in range(first, end, block)]
-    known = n_replicates - sum(stop - start for start, stop in spans)
+    known = n - sum(stop - start for start, stop in spans)
 
     def keep(start: int, stop: int, arrays: Any) -> None:
         joined.put(start, stop, arrays)
@@ -156,9 +159,26 @@ def run(
         return joined.arrays  # type: ignore[return-value]
     threads = ThreadPoolExecutor(max(1, min(workers(), len(spans))), thread_name_prefix="equinoise")
     where = threads if executor is None else contextlib.nullcontext(executor)
-    with where as pool, _bar(shown, label, n_replicates * work) as show:
+    with where as pool, _bar(shown, label, n * work) as show:
         _run_blocks(task, pool, spans, keep, lambda done, ticked: show((known + done) * work + ticked))
     return joined.arrays  # type: ignore[return-value]
+
+
+def checked_span(n_replicates: int | range) -> range:
+    """Return the replicates that a number, or a range of consecutive ones, stands for.
+
+    Examples
+    --------
+    >>> checked_span(4), checked_span(range(300, 400))
+    (range(0, 4), range(300, 400))
+    """
+    span = n_replicates
+    if not isinstance(span, range):
+        span = range(_checks.integer("n_replicates", n_replicates, 1))
+    elif span.step != 1 or not 0 <= span.start < span.stop:
+        raise ValueError(f"n_replicates must be a range of consecutive ones, got {n_replicates}")
+    check_memory(span.stop, 1)  # of which len() and blocks can speak
+    return span
 
 
 def workers(executor: Executor | None = None) -> int:
@@ -223,10 +243,10 @@ def _watched(task: Callable[[int, int], Any], start: int, stop: int, watch: _Wat
 
 
 class _Joined:
-    """Arrays for all replicates, filled block by block; a block's own arrays can go at once."""
+    """Arrays for a span of replicates, filled block by block; a block's own arrays can go at once."""
 
-    def __init__(self, n_replicates: int) -> None:
-        self.n_replicates = n_replicates
+    def __init__(self, span: range) -> None:
+        self.span = span
         self.arrays: tuple[Array, ...] | dict[str, Array] | None = None
 
     def put(self, start: int, stop: int, block: Any) -> None:
@@ -236,8 +256,8 @@ class _Joined:
         given = {key: np.asarray(array) for key, array in _items(block).items()}
         if self.arrays is None:
             whole = [*given.values()]
-            if stop - start < self.n_replicates:  # a single block needs no copy
-                whole = [np.empty((self.n_replicates, *a.shape[1:]), a.dtype) for a in whole]
+            if stop - start < len(self.span):  # a single block needs no copy
+                whole = [np.empty((len(self.span), *a.shape[1:]), a.dtype) for a in whole]
             self.arrays = tuple(whole) if isinstance(block, tuple) else dict(zip(given, whole, strict=True))
         joined = _items(self.arrays)
         if joined.keys() != given.keys():
@@ -250,7 +270,7 @@ class _Joined:
                     f"replicates {start} to {stop - 1}, got {array.shape} and {array.dtype}"
                 )
             if joined[key] is not array:
-                joined[key][start:stop] = array
+                joined[key][start - self.span.start : stop - self.span.start] = array
 
 
 def _items(arrays: tuple[Array, ...] | dict[str, Array]) -> dict[Any, Array]:

@@ -208,6 +208,22 @@ def test_seeds_restarts_and_executors():
     assert game.best_response(seed=None).certified
 
 
+def test_restarts_are_kept_and_go_on(tmp_path):
+    game = small_game(3)
+    whole = game.best_response(seed=4, start="random", restarts=5)
+    game.best_response(seed=4, start="random", restarts=3, resume=tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    kept = game.best_response(seed=4, start="random", restarts=5, resume=tmp_path)
+    np.testing.assert_array_equal(kept.counts, whole.counts)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    for other, words in (
+        ({"seed": 5}, "seed differs"),
+        ({"max_rounds": 7}, "max_rounds is 10000 there and 7 here"),
+    ):
+        with pytest.raises(ValueError, match=f"of another: {words}"):
+            game.best_response(**{"seed": 4, "start": "random", "resume": tmp_path} | other)
+
+
 def test_random_starts_are_uniform():
     """Six standard errors of a multinomial count."""
     counts = np.array([40_000, 0, 20_000])

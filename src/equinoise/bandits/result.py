@@ -42,10 +42,20 @@ class Regretted:
     epsilon: float | None
     trials: Ints
     regret: Floats
+    seed: int | None
+    first_replicate: int
 
     def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
-        return _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
+        frame = _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
+        return _results.made_by(frame, **self._what())
+
+    def _what(self) -> dict[str, Any]:
+        return {"policy": self.policy, "epsilon": self.epsilon, "seed": self.seed}
+
+    def _frame(self, index: Mapping[str, Array], values: Mapping[str, Array]) -> DataFrame:
+        frame = _results.long_frame(index, values, self.first_replicate)
+        return _results.made_by(frame, **self._what())
 
     @property
     def label(self) -> str:
@@ -77,8 +87,9 @@ class BanditRun(Regretted):
     regret : float64[R, C]
         Cumulative pseudo-regret: over the arms, how far the mean is below the best one times the pulls.
     true_means : float64[K] or float64[R, K]
-    policy, epsilon, reward, sigma, ties, options, seed, delay
-        As they were given or chosen; None for an epsilon or a sigma that is not used.
+    policy, epsilon, reward, sigma, ties, options, seed, delay, first_replicate
+        As they were given or chosen; None for an epsilon or a sigma that is not used. The first replicate is
+        not 0 in a slice.
     arms, rewards, propensities : int64[R, T], float64[R, T], float64[R, T, K]
         Every round, where the history was asked for, else None. Propensities are the exact probabilities with
         which arms were drawn, given all that came before; None for policies that do not have them.
@@ -100,6 +111,7 @@ class BanditRun(Regretted):
     rewards: Floats | None = None
     propensities: Floats | None = None
     delay: int = 0
+    first_replicate: int = 0
 
     @property
     def means(self) -> Floats:
@@ -125,7 +137,7 @@ class BanditRun(Regretted):
             half = np.sqrt(math.log(2.0 / 0.05) / (2.0 * np.maximum(n, 1)))
         columns = {"arm": np.arange(len(n)), "mean": _averaged(self.true_means)}
         columns |= {"bias": bias, "stderr": stderr, "ci_low": bias - half, "ci_high": bias + half}
-        return pd.DataFrame(columns)
+        return _results.made_by(pd.DataFrame(columns), **self._what())
 
     def _errors(self) -> tuple[Ints, Floats, Floats]:
         """Return n [K], and the mean and standard error of means less true means over n replicates."""
@@ -156,11 +168,11 @@ class BanditRun(Regretted):
     def to_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and arm: replicate, arm, pulls, reward_sum, mean."""
         values = {"pulls": self.pulls, "reward_sum": self.reward_sum, "mean": self.means}
-        return _results.long_frame({"arm": np.arange(self.pulls.shape[1])}, values)
+        return self._frame({"arm": np.arange(self.pulls.shape[1])}, values)
 
     def regret_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and checkpoint: replicate, trials, regret."""
-        return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
+        return self._frame({"trials": self.trials}, {"regret": self.regret})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw each arm's bias with its 95% interval; return the Axes."""

@@ -45,7 +45,7 @@ def simulate(
     *,
     horizon: int,
     epsilon: float | None = None,
-    n_replicates: int = 1,
+    n_replicates: int | range = 1,
     seed: int | None = 0,
     reward: str = "bernoulli",
     sigma: float = 1.0,
@@ -74,9 +74,10 @@ def simulate(
     epsilon : float, optional
         Privacy in the rewards: two histories that differ in the reward of one round, in [0, 1]. math.inf adds
         no noise. Needed by private policies and by their controls, ignored by the others.
-    n_replicates, seed : int
+    n_replicates, seed : int or range, int
         R and the seed: replicate r has the same bits for every R, block and executor, and the same random
-        draws for every policy and epsilon. None takes randomness from the operating system.
+        draws for every policy and epsilon. None takes randomness from the operating system. A range is a
+        slice of a whole run, whose means of each replicate are given for all of it.
     reward : {"bernoulli", "gaussian"}
         Gaussian rewards, of standard deviation sigma, are not bounded, so that no policy is private with
         them: it then adds the noise that is right for [0, 1], and its run has no bound on the bias.
@@ -121,8 +122,9 @@ def simulate(
     """
     chosen = choose(policy, epsilon, ties, {"width": width, "counter": counter, **options})
     kind = _checks.choice("reward", reward, REWARDS)
-    n = _checks.integer("n_replicates", n_replicates, 1)
-    true_means = _true_means(means, n, kind)
+    span = replicates.checked_span(n_replicates)
+    n = len(span)
+    true_means = _true_means(means, n_replicates, kind)
     n_arms = true_means.shape[-1]
     rounds = _checks.integer("horizon", horizon, n_arms, MAX_HORIZON)
     spread = _checks.number("sigma", sigma, 0.0, LARGEST)
@@ -139,12 +141,12 @@ def simulate(
     drawn = list(REWARDS).index(kind), spread, order == "random", checkpoints, stream_key(seed), bool(history)
     task = _Task(spec.name, true_means, rounds, budget, given, tables, *drawn, min(late, rounds))
     how: dict[str, Any] = {"block": block, "executor": executor, "progress": progress, "resume": resume}
-    result = replicates.run(functools.partial(_run_block, task), n, work=rounds, **how)
+    result = replicates.run(functools.partial(_run_block, task), span, work=rounds, **how)
     return BanditRun(
         **result,
         trials=checkpoints,
         policy=spec.name,
-        true_means=true_means,
+        true_means=true_means[span.start : span.stop] if true_means.ndim == 2 else true_means,
         epsilon=chosen.given_epsilon,
         reward=kind,
         sigma=spread if kind == "gaussian" else None,
@@ -152,18 +154,18 @@ def simulate(
         options=given,
         seed=seed,
         delay=late,
+        first_replicate=span.start,
     )
 
 
-def _true_means(means: ArrayLike, n_replicates: int, reward: str) -> Floats:
+def _true_means(means: ArrayLike, n_replicates: int | range, reward: str) -> Floats:
     low, high = REWARDS[reward]
     given = _checks.array("means", means, np.float64, None, low=low, high=high)
     if given.ndim not in (1, 2) or given.shape[-1] == 0:
         raise ValueError(f"means must have shape (K,) or (n_replicates, K) with K arms, got {given.shape}")
-    if given.ndim == 2 and len(given) != n_replicates:
-        raise ValueError(
-            f"means must have one row for each of the {n_replicates} replicates, got shape {given.shape}"
-        )
+    n = replicates.checked_span(n_replicates).stop
+    if given.ndim == 2 and (len(given) < n or (len(given) > n and not isinstance(n_replicates, range))):
+        raise ValueError(f"means must have one row for each of the {n} replicates, got shape {given.shape}")
     result = given.copy()
     result.flags.writeable = False
     return result

@@ -13,7 +13,7 @@ import typer
 import typer.core
 
 import equinoise
-from equinoise.cli import bandit, efb, games, nvo, reproduce
+from equinoise.cli import bandit, efb, games, merge, nvo, reproduce, sweep
 from equinoise.cli.common import WrongUse, say
 
 
@@ -48,7 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (games, efb, nvo, bandit, reproduce):
+for _module in (games, efb, nvo, bandit, sweep, merge, reproduce):
     app.command(_module.__name__.rpartition(".")[2], cls=_Command)(_module.command)
 
 app.command("nvo verify", cls=_Command)(nvo.verify)
@@ -104,6 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"failed: {str(error) or type(error).__name__}")
             return 1
         except Exception as error:
+            if type(error).__name__ == "OtherRun":  # a folder that only the work looks into
+                say(str(error))
+                return 2
             if not hasattr(error, "format_message"):  # what typer raises for a wrong option or argument
                 raise
             say(f"{error.format_message()} See `equinoise --help`.")

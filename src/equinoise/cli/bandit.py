@@ -9,7 +9,7 @@ import typer
 
 import equinoise
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, one_of, option
+from equinoise.cli.common import AsJson, Checkpoints, Dask, Jobs, Out, Replicates, Seed, one_of, option
 
 _MOST_ARMS = 25  # rows of the table of arms
 _MEANS = option("True means of the arms, separated by commas.", metavar="M,M,...")
@@ -56,7 +56,7 @@ def command(
     means: Annotated[str, _MEANS] = "1,0.95,0.9,0.85",
     horizon: Annotated[int, option("Rounds per replicate.")] = 500,
     epsilon: Annotated[float | None, option("Privacy of a reward; 0.1 where the policy needs one.")] = None,
-    replicates: Replicates = 1000,
+    replicates: Replicates = "1000",
     width: Annotated[str, _registered("width")] = "counter",
     counter: Annotated[str, _registered("counter")] = "k-ary",
     option: Annotated[list[str] | None, option(_OPTION, names=_settings, metavar="NAME=VALUE")] = None,
@@ -66,6 +66,7 @@ def command(
     null: Annotated[float | None, option(_NULL)] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
+    dask: Dask = None,
     checkpoints: Checkpoints = 50,
     out: Out = Path("equinoise-bandit"),
     as_json: AsJson = False,
@@ -85,12 +86,19 @@ def command(
         except ValueError:
             raise ValueError(f"means must be numbers separated by commas, got {means!r}") from None
         options = bandit.parsed(policy, option or ())
-        parameters = common.taken(context, bandit.Parameters, means=numbers, options=options)
+        given: dict[str, Any] = {"means": numbers, "options": options, "replicates": common.span(replicates)}
+        parameters = common.taken(context, bandit.Parameters, **given)
         if plan:  # what is wrong with it shows before any work
-            bandit.planned(dataclasses.replace(parameters, replicates=min(2, replicates)), null)
+            few = dataclasses.replace(parameters, replicates=min(2, parameters.n_replicates))
+            bandit.planned(parameters if ":" in replicates else few, null)
     with threads as pool:
         how: dict[str, Any] = {"executor": pool, "progress": True}
-        made: Any = bandit.planned(parameters, null, **how) if plan else bandit.compare(parameters, **how)
+        kept = common.slice_folder(context, folder)
+        made: Any = (
+            bandit.planned(parameters, null, **how)
+            if plan
+            else bandit.compare(parameters, **how, resume=kept)
+        )
     if plan and not as_json:
         forms = ("", "g", "", ".3f", ".3f", ".3f", ",.1f", ".2f", ",.0f")
         common.print_table(made.plan.frame.to_numpy().tolist(), list(made.plan.frame), forms)
@@ -99,6 +107,8 @@ def command(
     document = made.document()
     with common.working("drawing"):
         written = _files.write_all(folder, shared.files(made.exhibit(), document))
+    if kept is not None:
+        common.finish_slice(context, folder)
     if as_json:
         common.print_json(document)
     else:
@@ -119,7 +129,7 @@ def _show(made: Any) -> None:
     names = list(dict.fromkeys((made.parameters.policy, "ucb", "uniform")))
     arms = [(*list(row.values())[:3], *map(row.get, names)) for row in made.arms()[:_MOST_ARMS]]
     heads = ["arm", "mean", "proven\nbound", *(f"bias,\n{name}" for name in names)]
-    common.print_table(arms, heads, (",d", "g", ".4f", *["z.4f"] * len(names)), made.parameters.replicates)
+    common.print_table(arms, heads, (",d", "g", ".4f", *["z.4f"] * len(names)), made.parameters.n_replicates)
     if n_arms > _MOST_ARMS:
         print(f"The first {_MOST_ARMS} arms; all of them are in bias.csv.")
     for sentence in sentences(made.parameters):

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import importlib.util
 import json
 import re
 import sys
@@ -52,12 +53,21 @@ def one_of(*names: str, more: str = "") -> Any:
     return option(f"{', '.join(names[:-1])} or {names[-1]}{more}.", names=lambda _: names)
 
 
-Replicates = Annotated[int, option("Independent repetitions, for the intervals.")]
+_REPLICATES = "Independent repetitions, for the intervals; 300:400 is a slice, see `equinoise merge`."
+_DASK = "Scheduler of a Dask cluster that does the work, such as tcp://host:8786."
+
+Replicates = Annotated[str, option(_REPLICATES, metavar="N|A:B")]
 Checkpoints = Annotated[int, option("Points of the regret curve in regret.csv.")]
 Seed = Annotated[int, option("The same seed gives the same bits.")]
 Jobs = Annotated[int | None, option("Threads; by default one per processor.")]
+Dask = Annotated[str | None, option(_DASK, metavar="ADDRESS")]
 Out = Annotated[Path, option("Folder for the results; earlier ones there are replaced.")]
 AsJson = Annotated[bool, option("Print run.json instead of the table.", "--json")]
+
+
+KEPT = "replicates"  # sub-folder with the blocks of a slice
+COMMAND = "command.json"  # in it: how the slice was made
+_ELSEWHERE = ("replicates", "jobs", "dask", "out", "as_json")  # options that no result depends on
 
 
 class WrongUse(Exception):
@@ -68,6 +78,48 @@ def taken(context: typer.Context, parameters: Any, **changed: Any) -> Any:
     """Make a dataclass of parameters from the options of the same names; `changed` are given otherwise."""
     names = [field.name for field in dataclasses.fields(parameters) if field.name not in changed]
     return parameters(**{name: context.params[name] for name in names}, **changed)
+
+
+def span(text: str) -> int | range:
+    """Return what --replicates says: a number, or a slice A:B of the replicates A to B - 1."""
+    found = re.fullmatch(r"(?:([0-9]{1,30}):)?([0-9]{1,30})", text)
+    if not found:
+        raise ValueError(f"replicates must be a number or a slice A:B, got {text!r}")
+    first, end = int(found[1] or 0), int(found[2])
+    return range(first, end) if first else end
+
+
+def slice_folder(context: typer.Context, folder: Path) -> Path | None:
+    """Return where blocks are kept: a sub-folder for a slice, None for a whole run."""
+    return folder / KEPT if ":" in context.params["replicates"] else None
+
+
+def finish_slice(context: typer.Context, folder: Path) -> None:
+    """Write how a slice was made beside its blocks, so that it can be merged; nothing for a whole run."""
+    from equinoise import _files
+
+    what: dict[str, Any] = {"command": context.info_name}
+    for one in context.command.params:
+        value = context.params.get(str(one.name))
+        if value is not None and value is not False and one.name not in _ELSEWHERE:
+            each = [value] if isinstance(value, str | bool | int | float | Path) else value
+            name = one.opts[0] if one.param_type_name == "option" else str(one.metavar)
+            what[name] = [str(v.absolute() if isinstance(v, Path) else v) for v in each]
+    _files.write_all(folder / KEPT, {COMMAND: _files.json_bytes(what)})
+
+
+@contextlib.contextmanager
+def _cluster(address: str) -> Iterator[Any]:
+    """Connect to a Dask scheduler, and yield the executor of its workers."""
+    import distributed
+
+    make: Any = distributed.Client
+    try:
+        client = make(address)
+    except (OSError, ValueError) as error:
+        raise OSError(f"--dask {address}: {error}") from error
+    with client:
+        yield client.get_executor()
 
 
 @contextlib.contextmanager
@@ -95,7 +147,14 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
     try:
         folder = _files.writable_folder("out", Path(context.params["out"]))
         n = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
-        yield folder, ThreadPoolExecutor(n) if n else contextlib.nullcontext()
+        pool: Any = ThreadPoolExecutor(n) if n else contextlib.nullcontext()
+        if dask := context.params.get("dask"):
+            if n is not None:
+                raise ValueError("jobs must be left out where --dask is given")
+            if importlib.util.find_spec("distributed") is None:
+                raise ValueError("dask needs Dask: pip install 'equinoise[distributed]'")
+            pool = _cluster(dask)
+        yield folder, pool
     except (ValueError, TypeError, OSError, ImportError) as error:
         words = _ASSIGNED.sub(assigned, " ".join(str(error).replace("math.inf", "inf").split()))
         raise WrongUse(_NAMED.sub(lambda name: options.get(name[0], name[0]), words)) from error

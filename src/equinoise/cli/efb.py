@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from equinoise.cli import common, games
-from equinoise.cli.common import AsJson, Checkpoints, Jobs, Out, Replicates, Seed, argument, one_of, option
+from equinoise.cli.common import AsJson, Checkpoints, Dask, Jobs, Out, Replicates, Seed, one_of, option
 
 _GAME = 'A built-in game (see `equinoise games`), "openspiel:NAME(...)", or a .efg file.'
 _SENT = ", what a user sends: one symbol, or the paper's noised losses"
@@ -19,11 +19,11 @@ _RECALL = ": refuse games whose learner forgets, or split what it forgets"
 
 def command(
     context: typer.Context,
-    game: Annotated[str, argument(_GAME, "GAME", games.names)],
+    game: Annotated[str, common.argument(_GAME, "GAME", games.names)],
     player: Annotated[str, option("Who learns: a number or a label.", names=games.players)] = "0",
     epsilon: Annotated[list[float], option(_EPSILON, metavar="<float>")] = [],  # noqa: B006 - Typer's
     trials: Annotated[int, option("Trials (users) per replicate.")] = 200_000,
-    replicates: Replicates = 8,
+    replicates: Replicates = "8",
     learner: Annotated[str, one_of("dp-efb", "ixomd", "flat-exp3", "uniform")] = "dp-efb",
     mechanism: Annotated[str, one_of("hashing", "laplace", more=_SENT)] = "hashing",
     tuning: Annotated[str, one_of("sharp", "paper", more="; paper needs laplace")] = "sharp",
@@ -31,6 +31,7 @@ def command(
     schedule: Annotated[list[str], option(_SCHEDULE, metavar="TRIALS:OPPONENTS")] = [],  # noqa: B006
     seed: Seed = 0,
     jobs: Jobs = None,
+    dask: Dask = None,
     checkpoints: Checkpoints = 50,
     recall: Annotated[str, one_of("check", "refine", more=_RECALL)] = "check",
     max_histories: Annotated[int | None, option("Give up on a larger game.")] = None,
@@ -51,12 +52,16 @@ def command(
         public = learner in LEARNERS and not LEARNERS[learner].private
         asked = epsilon or [math.inf if public else 4.0]
         given = asked[0] if len(asked) == 1 else tuple(asked)
-        parameters = common.taken(context, efb.Parameters, epsilon=given, schedule=tuple(schedule))
+        parts: dict[str, Any] = {"epsilon": given, "replicates": common.span(replicates)}
+        parameters = common.taken(context, efb.Parameters, **parts, schedule=tuple(schedule))
         with common.working(f"loading {game}"):
             tree, environment = efb.prepare(parameters)
     with threads as pool:
-        made = efb.compare(tree, environment, parameters, executor=pool, progress=True)
+        kept = common.slice_folder(context, folder)
+        made = efb.compare(tree, environment, parameters, executor=pool, progress=True, resume=kept)
     written = _files.write_all(folder, made.files())
+    if kept is not None:
+        common.finish_slice(context, folder)
     if as_json:
         common.print_json(made.document())
         return
@@ -69,7 +74,9 @@ def command(
         cells = [cell for name in learning for cell in (row[name], row[name]["bound"])]
         rows.append([row["trials"], *cells, row[uniform]])
     digits = (",d", *[",.0f"] * (len(heads) + 1))
-    common.print_table(rows, ("trials", *heads, "regret,\nuniform play"), digits, made.parameters.replicates)
+    common.print_table(
+        rows, ("trials", *heads, "regret,\nuniform play"), digits, made.parameters.n_replicates
+    )
     for sentence in made.exhibit.text[1:]:
         common.paragraph(sentence)
     print(f"Wrote {', '.join(map(str, written))}")

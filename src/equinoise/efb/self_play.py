@@ -42,6 +42,8 @@ class SelfPlayRun:
     name, epsilon, seed
         As of :func:`self_play`, which makes it; the name is the game's.
     game : JointGame
+    first_replicate : int
+        Not 0 in a slice.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class SelfPlayRun:
     epsilon: float
     seed: int | None
     game: JointGame
+    first_replicate: int = 0
 
     def __repr__(self) -> str:
         return f"SelfPlayRun({self.label}, {len(self.regret)} replicates of {self.trials[-1]} hands)"
@@ -89,11 +92,14 @@ class SelfPlayRun:
 
     def to_frame(self) -> DataFrame:
         """Return a long frame: replicate, trials, what is measured, and what the run was."""
-        return _results.long_frame({"trials": self.trials}, self._values()).assign(**self._what())
+        return self._made(_results.long_frame({"trials": self.trials}, self._values(), self.first_replicate))
 
     def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval of all that is measured, at each checkpoint."""
-        return _results.summary_frame({"trials": self.trials}, self._values()).assign(**self._what())
+        return self._made(_results.summary_frame({"trials": self.trials}, self._values()))
+
+    def _made(self, frame: DataFrame) -> DataFrame:
+        return _results.made_by(frame.assign(**self._what()), **self._what())
 
     def _values(self) -> dict[str, Floats]:
         regrets = {f"regret_{i}": self.regret[..., i] for i in range(len(self.plans))}
@@ -129,7 +135,7 @@ def self_play(
     *,
     horizon: int,
     epsilon: float,
-    n_replicates: int = 1,
+    n_replicates: int | range = 1,
     seed: int | None = 0,
     tuning: str | Tuning | Sequence[Tuning] = "sharp",
     mechanism: str = "hashing",
@@ -191,11 +197,11 @@ def self_play(
         raise TypeError(f"tuning must be a rule, a Tuning or one for each player, got {got}")
     sent = checked_mechanism(mechanism, rule)
     checkpoints = _results.checkpoints(trials, n_checkpoints)
-    n = _checks.integer("n_replicates", n_replicates, 1)
+    span = replicates.checked_span(n_replicates)
     key = stream_key(seed)
     joint = load_joint(game)
     trees, n_numbers = joint.trees, (1 + len(joint.trees)) * len(checkpoints)
-    _results.check_memory(n, n_numbers + sum(tree.n_actions for tree in trees))
+    _results.check_memory(len(span), n_numbers + sum(tree.n_actions for tree in trees))
     given = given * len(trees) if isinstance(tuning, str | Tuning) else given
     if len(given) != len(trees):
         raise ValueError(f"tuning must be a rule or {len(trees)} tunings, one a player, got {len(given)}")
@@ -209,9 +215,9 @@ def self_play(
         plans.append(setup.make_plan(tree, made.exploration, made.radius))
     task = functools.partial(_run_block, _Match(joint, tuple(plans), tuple(learners), checkpoints, key))
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
-    exploitability, regret, *average = replicates.run(task, n, work=trials, **options).values()
+    exploitability, regret, *average = replicates.run(task, span, work=trials, **options).values()
     what = tuple(average), tuple(learner.tuning for learner in learners), joint.name
-    return SelfPlayRun(checkpoints, exploitability, regret, *what, budget, seed, joint)
+    return SelfPlayRun(checkpoints, exploitability, regret, *what, budget, seed, joint, span.start)
 
 
 @kept_as("equinoise.efb.self_play._run_block")

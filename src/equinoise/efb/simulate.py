@@ -43,8 +43,8 @@ class EfbRun:
     regret_bound : float
         Proven for the expected regret at the horizon; see ``tuning.bound`` for the other checkpoints.
     tuning : Tuning
-    learner, epsilon, seed, tree
-        As of :func:`simulate`, which makes it.
+    learner, epsilon, seed, tree, first_replicate
+        As of :func:`simulate`, which makes it. The first replicate is not 0 in a slice.
 
     Examples
     --------
@@ -66,6 +66,7 @@ class EfbRun:
     epsilon: float
     seed: int | None
     tree: GameTree
+    first_replicate: int = 0
 
     def __repr__(self) -> str:
         return f"EfbRun({self.label}, {len(self.regret)} replicates of {self.trials[-1]} trials, {self.tree})"
@@ -73,7 +74,10 @@ class EfbRun:
     def to_frame(self) -> DataFrame:
         """Return a long frame: replicate, trials, regret, loss, and what the run was."""
         values = {"regret": self.regret, "loss": self.loss}
-        return _results.long_frame({"trials": self.trials}, values).assign(**self._what())
+        return self._made(_results.long_frame({"trials": self.trials}, values, self.first_replicate))
+
+    def _made(self, frame: DataFrame) -> DataFrame:
+        return _results.made_by(frame.assign(**self._what()), **self._what())
 
     def _what(self) -> dict[str, Any]:
         """Return learner, mechanism, tuning, epsilon and seed: the same in every row of a frame."""
@@ -84,7 +88,7 @@ class EfbRun:
     def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval of the regret, the bound, and what the run was."""
         frame = _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
-        return frame.assign(bound=self.tuning.bound(self.trials), **self._what())
+        return self._made(frame.assign(bound=self.tuning.bound(self.trials)))
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None, color: str | None = None) -> Axes:
         """Draw mean regret, its 95% interval and the bound; on axes that have curves, in the next colour."""
@@ -97,7 +101,7 @@ class EfbRun:
         arrays, meta = packed(self.tree, self.tuning)
         arrays |= {name: getattr(self, name) for name in _ARRAYS}
         what = {name: getattr(self, name) for name in ("regret_bound", "learner", "epsilon", "seed")}
-        save_arrays(path, _KIND, arrays, meta | what)
+        save_arrays(path, _KIND, arrays, meta | what | {"first_replicate": self.first_replicate})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "EfbRun":
@@ -111,7 +115,8 @@ class EfbRun:
             bound = _checks.number("regret_bound", meta["regret_bound"], 0.0)
             learner = _checks.choice("learner", meta["learner"], baselines.LEARNERS)
             epsilon, seed = _checks.epsilon(meta["epsilon"]), meta["seed"]
-            return cls(trials, regret, loss, policy, bound, tuning, learner, epsilon, seed, tree)
+            first = _checks.integer("first_replicate", meta.get("first_replicate", 0), 0)
+            return cls(trials, regret, loss, policy, bound, tuning, learner, epsilon, seed, tree, first)
 
     @property
     def bytes_a_report(self) -> int:
@@ -160,7 +165,7 @@ def simulate(
     *,
     horizon: int,
     epsilon: float,
-    n_replicates: int = 1,
+    n_replicates: int | range = 1,
     seed: int | None = 0,
     tuning: str | Tuning = "sharp",
     mechanism: str = "hashing",
@@ -183,8 +188,8 @@ def simulate(
         Trials of a replicate, T.
     epsilon : float
         Local privacy of each user's report; math.inf for none.
-    n_replicates : int
-        R. Replicate r is the same for every R.
+    n_replicates : int or range
+        R, or a slice of a whole run. Replicate r is the same for every R and slice.
     seed : int or None
         The same seed gives the same bits, whatever block or executor. None takes the operating system's.
     tuning : {"sharp", "paper"} or Tuning
@@ -232,8 +237,8 @@ def simulate(
         _checks.choice("tuning", tuning, RULES)
     sent = _checks.choice("mechanism", mechanism, MECHANISMS)
     checkpoints = _results.checkpoints(trials, n_checkpoints)
-    n = _checks.integer("n_replicates", n_replicates, 1)
-    _results.check_memory(n, 2 * len(checkpoints) + tree.n_actions)
+    span = replicates.checked_span(n_replicates)
+    _results.check_memory(len(span), 2 * len(checkpoints) + tree.n_actions)
     key = stream_key(seed)
     game, played, table = tree, environment, None
     if row.flat:
@@ -244,13 +249,13 @@ def simulate(
     given = checked_for(game, *how, played.loss_range if sent == "hashing" else (0.0, 1.0), row.sensitivity)
     task = _task(game, played, row.start(game, given), checkpoints, key)
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
-    result = replicates.run(functools.partial(_run_block, task), n, work=trials, **options)
+    result = replicates.run(functools.partial(_run_block, task), span, work=trials, **options)
     chosen, policy = task.learner.tuning, result["policy"]
     if table is not None:  # of each action, how often the strategies that have it are played
         policy = behaviour(tree, np.stack([(row[:, None] * table).sum(axis=0) for row in policy]))
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
     made = regret, result["observed"], policy, chosen.regret_bound, chosen
-    return EfbRun(checkpoints, *made, row.name, budget, seed, tree)
+    return EfbRun(checkpoints, *made, row.name, budget, seed, tree, span.start)
 
 
 def _task(

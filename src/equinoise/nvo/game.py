@@ -9,7 +9,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._random import stream_key
-from equinoise._typing import Any, ArrayLike, Floats, Ints
+from equinoise._typing import Any, ArrayLike, Floats, Ints, PathLike
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, uniform_scale
 from equinoise.nvo.profile import Evaluation, Profile, evaluate
@@ -252,6 +252,7 @@ class NoiseGame(LimitedGame):
         max_rounds: int = 10_000,
         executor: Executor | None = None,
         progress: bool = False,
+        resume: str | PathLike[str] | None = None,
     ) -> Profile:
         """Let the records in turn take a best option until none wants another, the paper's Algorithm 1.
 
@@ -268,6 +269,8 @@ class NoiseGame(LimitedGame):
             one gives up; its profile says ``converged=False``.
         executor, progress : concurrent.futures.Executor, bool
             Where restarts run, threads of this process by default, and whether to show a bar on stderr.
+        resume : path, optional
+            A folder for restarts that are done, as of :func:`equinoise.replicates.run`. It is not private.
 
         Notes
         -----
@@ -296,6 +299,7 @@ class NoiseGame(LimitedGame):
             max_rounds=_checks.integer("max_rounds", max_rounds, 1),
             executor=executor,
             progress=progress,
+            resume=resume,
         )
         label = SEARCHES["best-response"].label
         how: dict[str, Any] = {"seed": seed, "found_by": by}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from equinoise.experiments.bias import arms, common as summary, exhibits, power,
 from equinoise.experiments.bias.arms import experiment_1, experiment_2, frontier
 from equinoise.experiments.bias.common import scaled
 from equinoise.experiments.bias.pvalues import CASES, experiment_3, least_pulled, selection
-from equinoise.experiments.steps import SECTIONS
+from equinoise.experiments.steps import SECTIONS, Settings
 
 UCB, PRIVATE = "ucb", "private-ucb, published width, ε = 0.05"
 
@@ -129,6 +130,18 @@ def test_every_experiment_shows_tables_and_figures_by_its_row(name):
     ax = result.plot()
     assert ax.get_xlabel() and ax.get_legend_handles_labels()[1]
     plt.close(ax.figure)
+
+
+@pytest.mark.parametrize(("name", "runs"), [("bias-2", None), ("bias-3", 3), ("bias-power", 0)])
+def test_runs_are_kept_and_used_but_for_whole_histories(tmp_path, name, runs):
+    kept = functools.partial(Settings(resume=str(tmp_path)).kept, name)
+    whole = EXPERIMENTS[name](kept=kept)
+    assert len(list(tmp_path.iterdir())) == (len(whole.runs) if runs is None else runs)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    again = EXPERIMENTS[name](kept=kept)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    for made in (again, EXPERIMENTS[name]()):
+        assert made.to_frame().equals(whole.to_frame())
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -47,12 +47,14 @@ LARGEST = 1e6  # entry of contexts and coefficients, and sigma
 _CONDITION = 1e10  # largest |x|^2/ridge: beyond it, updates of V^-1 would lose too many digits
 
 
-def given_theta(theta: ArrayLike | None, n: int, k: int, d: int) -> Floats | None:
+def given_theta(theta: ArrayLike | None, n_replicates: int | range, k: int, d: int) -> Floats | None:
     """Return a copy of given coefficients, [K, d] or [R, K, d], or None where they are to be drawn."""
     if theta is None:
         return None
     given = _checks.array("theta", theta, np.float64, None, low=-LARGEST, high=LARGEST)
-    return _checks.array("theta", given, np.float64, (n, k, d) if given.ndim == 3 else (k, d)).copy()
+    n = replicates.checked_span(n_replicates).stop
+    rows = (max(n, len(given)) if isinstance(n_replicates, range) else n,) if given.ndim == 3 else ()
+    return _checks.array("theta", given, np.float64, (*rows, k, d)).copy()
 
 
 def given_contexts(contexts: str | ArrayLike, rounds: int, k: int, d: int) -> Floats:
@@ -116,9 +118,9 @@ class LinearRun(Regretted):
         the variance ``sigma**2 * gram_inverse[r, k, i, i]``, whose root is its standard error.
     estimate : float64[R, K, d]
         What the index was computed from: for "private-oful" V^-1 times the noised sums, else `theta_hat`.
-    policy, epsilon, sigma, ridge, seed
+    policy, epsilon, sigma, ridge, seed, first_replicate
         As they were given; epsilon is None for policies that take none, sigma 1 for binary rewards, whose
-        deviation is at most that.
+        deviation is at most that. The first replicate is not 0 in a slice.
 
     Examples
     --------
@@ -139,10 +141,11 @@ class LinearRun(Regretted):
     sigma: float
     ridge: float
     seed: int | None
+    first_replicate: int = 0
 
     def to_frame(self) -> DataFrame:
         """Return a long frame: replicate, trials, regret."""
-        return _results.long_frame({"trials": self.trials}, {"regret": self.regret})
+        return self._frame({"trials": self.trials}, {"regret": self.regret})
 
     def coefficients(self) -> DataFrame:
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
@@ -156,7 +159,7 @@ class LinearRun(Regretted):
         for name in ("theta_hat", "stderr"):  # nothing is known without pulls
             columns[name] = np.where(pulls > 0, getattr(self, name).reshape(flat), np.nan)
         arm, coordinate = np.divmod(np.arange(n_arms * dimension), dimension)
-        return _results.long_frame({"arm": arm, "coordinate": coordinate}, columns)
+        return self._frame({"arm": arm, "coordinate": coordinate}, columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw mean regret with its 95% interval; return the Axes."""
@@ -179,7 +182,7 @@ def simulate(
     theta: ArrayLike | None = None,
     contexts: str | ArrayLike = "sphere",
     epsilon: float | None = None,
-    n_replicates: int = 1,
+    n_replicates: int | range = 1,
     seed: int | None = 0,
     ridge: float = 1.0,
     delta: float = 0.05,
@@ -265,9 +268,10 @@ def simulate(
     row = POLICIES[_checks.choice("policy", policy, POLICIES)]
     k, d = _checks.integer("n_arms", n_arms, 1), _checks.integer("dimension", dimension, 1)
     rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
-    n = _checks.integer("n_replicates", n_replicates, 1)
+    span = replicates.checked_span(n_replicates)
+    n = len(span)
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
-    coefficients = given_theta(theta, n, k, d)
+    coefficients = given_theta(theta, n_replicates, k, d)
     given = given_contexts(contexts, rounds, k, d)
     regular = regular_ridge(ridge, given)
     failure = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
@@ -291,9 +295,9 @@ def simulate(
     )
     task = _linear_task.Task(plan, coefficients, regular, checkpoints, stream_key(seed), k, d)
     how: dict[str, Any] = {"block": block, "executor": executor, "progress": progress, "resume": resume}
-    result = replicates.run(functools.partial(_linear_task.run_block, task), n, work=rounds, **how)
+    result = replicates.run(functools.partial(_linear_task.run_block, task), span, work=rounds, **how)
     if coefficients is not None:
-        result["theta"] = coefficients
+        result["theta"] = coefficients[span.start : span.stop] if coefficients.ndim == 3 else coefficients
     return LinearRun(
         trials=checkpoints,
         policy=row.name,
@@ -301,5 +305,6 @@ def simulate(
         sigma=deviation,
         ridge=regular,
         seed=seed,
+        first_replicate=span.start,
         **result,
     )

@@ -1,5 +1,6 @@
 """What the experiments on bias share: runs on common random draws, p-values, and how they are shown."""
 
+import functools
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -98,6 +99,7 @@ class Running(TypedDict, total=False):
     executor: Executor | None  # where replicates run; threads of this process by default
     progress: bool  # show a bar for each run on stderr where that is a terminal
     watch: Callable[[float], object]  # takes the share of runs that are done, after each of them
+    kept: Callable[..., Any]  # takes the case of a run, returns the folder for its blocks or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +129,21 @@ def named(policy: str, epsilon: float | None) -> str:
 def gather(
     simulate: Callable[..., Run],
     jobs: Mapping[Key, Mapping[str, Any]],
-    replicates: int,
+    replicates: int | range,
     running: Running,
     **common: Any,
 ) -> dict[Key, Run]:
     """Run every job (arguments of `simulate` besides the common ones) on the same random draws."""
     same: dict[str, Any] = {**common, **running, "n_replicates": replicates}
     progress, watch = same.pop("progress", False), same.pop("watch", float)
+    kept = same.pop("kept", None)
+    if kept is not None and common.get("history"):  # gigabytes, for what is soon done again
+        kept = None
     made: dict[Key, Run] = {}
     for case, job in jobs.items():
         bar = progress and named(job["policy"], job.get("epsilon"))
-        made[case] = simulate(**job, **same, progress=bar)
+        folder = None if kept is None else kept(case=case)
+        made[case] = simulate(**job, **same, progress=bar, resume=folder)
         watch(len(made) / len(jobs))
     return made
 
@@ -156,4 +162,5 @@ def shown(
     def watch(share: float) -> None:
         progress(0.9 * share)  # the rest is drawing
 
-    return show(experiment, run(scale, seed=settings.seed, executor=executor, watch=watch))
+    kept = functools.partial(settings.kept, experiment.name)
+    return show(experiment, run(scale, seed=settings.seed, executor=executor, watch=watch, kept=kept))

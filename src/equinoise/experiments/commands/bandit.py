@@ -5,10 +5,11 @@ import time
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
-from equinoise import _checks, _results, bandits, inference
+from equinoise import _checks, _results, bandits, inference, replicates
 from equinoise._typing import Any, DataFrame, Floats, Iterable, Mapping, Unpack
 from equinoise.bandits.policies.registry import MAX_HORIZON, policy
 from equinoise.experiments.bias import power
@@ -36,7 +37,7 @@ class Parameters:
     means: tuple[float, ...] = (1.0, 0.95, 0.9, 0.85)
     horizon: int = 500
     epsilon: float | None = None
-    replicates: int = 1000
+    replicates: int | range = 1000  # a range is a slice of a run
     width: str = "counter"
     counter: str = "k-ary"
     reward: str = "bernoulli"
@@ -58,12 +59,17 @@ class Parameters:
             object.__setattr__(self, "epsilon", EPSILON)
         if self.epsilon is not None:
             policy(CONTROLS[0]).checked_epsilon(self.epsilon)
-        for name, least in (("replicates", 1), ("checkpoints", 1), ("seed", 0)):
+        for name, least in (("checkpoints", 1), ("seed", 0)):
             _checks.integer(name, getattr(self, name), least)
         if self.ties is not None:
             _checks.choice("ties", self.ties, ("first", "random"))
         kept = 2 * n_arms + min(self.checkpoints, self.horizon)
-        _results.check_memory(self.replicates, len(self.policies) * kept)
+        _results.check_memory(self.n_replicates, len(self.policies) * kept)
+
+    @property
+    def n_replicates(self) -> int:
+        """How many replicates are run."""
+        return len(replicates.checked_span(self.replicates))
 
     @property
     def bounded(self) -> bool:
@@ -137,7 +143,7 @@ class Comparison:
         budget = "" if made.epsilon is None else f", epsilon {made.epsilon:g}"
         return (
             f"{made.policy}{budget}: {len(made.means):,} arms, {made.horizon:,} rounds, "
-            f"{made.replicates:,} replicates, seed {made.seed}"
+            f"{made.n_replicates:,} replicates, seed {made.seed}"
         )
 
     @property
@@ -215,9 +221,15 @@ class Comparison:
 
 
 def compare(
-    parameters: Parameters, *, executor: Executor | None = None, progress: bool = False
+    parameters: Parameters,
+    *,
+    executor: Executor | None = None,
+    progress: bool = False,
+    resume: Path | None = None,
 ) -> Comparison:
     """Run the policy, plain UCB, uniform play and, where there is an epsilon, the controls.
+
+    `resume` is a folder with one of its own for the blocks of each.
 
     The controls are `width-only`, private UCB without its noise, and `noise-only`, private UCB without the
     width that allows for the noise. All of them face the same random draws.
@@ -228,6 +240,8 @@ def compare(
     jobs = {name: {"policy": name} for name in parameters.policies}
     jobs[parameters.policy] |= parameters.options
     running = Running(seed=parameters.seed, executor=executor, progress=progress)
+    if resume is not None:
+        running["kept"] = lambda case: resume / case
     runs = gather(bandits.simulate, jobs, parameters.replicates, running, **same)
     return Comparison(parameters, runs, time.perf_counter() - begun)
 
@@ -253,6 +267,8 @@ class Planned:
 def planned(made: Parameters, null: float | None, **running: Unpack[Running]) -> Planned:
     """Plan a test with a policy, beside Thompson sampling, plain UCB and uniform play."""
     begun = time.perf_counter()
+    if not isinstance(made.replicates, int):
+        raise ValueError(f"replicates must be a number for a plan, got {_results.plain(made.replicates)}")
     if made.reward != "bernoulli":
         raise ValueError(f"reward must be 'bernoulli' for a plan, got {made.reward!r}")
     own = {"width": made.width, "counter": made.counter, **made.options}

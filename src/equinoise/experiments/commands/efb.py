@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from equinoise import _checks, _results, efb, games
+from equinoise import _checks, _results, efb, games, replicates
 from equinoise._typing import Any, DataFrame
 from equinoise.efb.tuning import MAX_HORIZON, RULES, checked_mechanism
 from equinoise.experiments.commands import common
@@ -34,7 +34,7 @@ class Parameters:
     opponents: str = "uniform"
     schedule: tuple[str, ...] = ()
     trials: int = 200_000
-    replicates: int = 8
+    replicates: int | range = 8  # a range is a slice of a run
     mechanism: str = "hashing"
     tuning: str = "sharp"
     seed: int = 0
@@ -49,12 +49,17 @@ class Parameters:
             raise ValueError(f"epsilon must be values that differ, got {_checks.shown(self.epsilons)}")
         _checks.choice("learner", self.learner, efb.LEARNERS)
         _checks.integer("trials", self.trials, minimum=1, maximum=MAX_HORIZON)
-        for name in ("replicates", "checkpoints"):
-            _checks.integer(name, getattr(self, name), minimum=1)
+        replicates.checked_span(self.replicates)
+        _checks.integer("checkpoints", self.checkpoints, minimum=1)
         if self.schedule and self.opponents != "uniform":
             raise ValueError(f"schedule must be in place of opponents={self.opponents!r}, not beside it")
         _checks.integer("seed", self.seed, minimum=0)
         checked_mechanism(self.mechanism, _checks.choice("tuning", self.tuning, RULES))
+
+    @property
+    def n_replicates(self) -> int:
+        """How many replicates are run."""
+        return len(replicates.checked_span(self.replicates))
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -81,7 +86,7 @@ def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment |
     for epsilon in parameters.epsilons:
         efb.simulate(tree, environment, horizon=1, epsilon=epsilon, **_how(parameters))
     kept = 2 * min(parameters.checkpoints, parameters.trials) + tree.n_actions
-    _results.check_memory(parameters.replicates, kept)
+    _results.check_memory(parameters.n_replicates, kept)
     if not parameters.schedule:
         return tree, environment
     once = games.Schedule(
@@ -164,7 +169,7 @@ class Comparison:
         means = [f"{run.regret[:, -1].mean():,.0f}" for run in self.runs.values()]
         text = (
             f"{title}: {tree.n_infosets:,} infosets, {tree.n_actions:,} actions, ln S = "
-            f"{tree.log_n_strategies:.1f}; {parameters.replicates} replicates, seed {parameters.seed}",
+            f"{tree.log_n_strategies:.1f}; {parameters.n_replicates} replicates, seed {parameters.seed}",
             f"Learner {first.learner}, mechanism {noise}, tuning {first.tuning.rule}: a user sends at most "
             f"{first.bytes_a_report:,} bytes.",
             f"For {parameters.trials:,} trials no bound is proven below the trivial regret of 1 per trial.",
@@ -192,11 +197,11 @@ class Comparison:
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the game, and the table."""
         game, runs = common.sizes(self.tree, self.environment), list(self.runs.values())
-        private = runs[: max(1, len(runs) - 2)]
-        parts: dict[str, Any] = {"regret_bound": [run.regret_bound for run in private]}
-        parts["learning_rate"] = [run.tuning.learning_rate for run in private]
-        parts["symbols"] = [run.tuning.symbols for run in private]
-        parts["bytes_a_report"] = [run.bytes_a_report for run in private]
+        asked = [next(run for run in runs if run.epsilon == e) for e in self.parameters.epsilons]
+        parts: dict[str, Any] = {"regret_bound": [run.regret_bound for run in asked]}
+        parts["learning_rate"] = [run.tuning.learning_rate for run in asked]
+        parts["symbols"] = [run.tuning.symbols for run in asked]
+        parts["bytes_a_report"] = [run.bytes_a_report for run in asked]
         parts = {name: each if len(each) > 1 else each[0] for name, each in parts.items()}
         return common.document("efb", self.parameters, self.seconds, game=game, **parts, regret=self.rows())
 
@@ -212,10 +217,12 @@ def compare(
     *,
     executor: Executor | None = None,
     progress: bool = False,
+    resume: Path | None = None,
 ) -> Comparison:
     """Run the learner at every epsilon, without privacy, and uniform play, on the same random draws.
 
-    The game is as :func:`prepare` returns it; `progress` shows a bar for each run.
+    The game is as :func:`prepare` returns it; `progress` shows a bar for each run, and `resume` is a folder
+    with one of its own for the blocks of each.
     """
     begun = time.perf_counter()
     runs: dict[str, dict[str, Any]] = {name: {"epsilon": e} for name, e in parameters.names.items()}
@@ -223,8 +230,8 @@ def compare(
     bars = {"private": f"epsilon {parameters.epsilons[0]:g}", "uniform": "uniform play"}
     same: dict[str, Any] = {"horizon": parameters.trials, "n_replicates": parameters.replicates}
     same |= {"n_checkpoints": parameters.checkpoints, "executor": executor, **_how(parameters)}
-    made = {
-        name: efb.simulate(tree, environment, progress=progress and bars.get(name, name), **(same | own))
-        for name, own in runs.items()
-    }
+    made = {}
+    for name, own in runs.items():
+        own |= {"progress": progress and bars.get(name, name), "resume": resume and resume / name}
+        made[name] = efb.simulate(tree, environment, **(same | own))
     return Comparison(parameters, tree, environment, made, time.perf_counter() - begun)

@@ -8,6 +8,7 @@ import math
 import warnings
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -100,6 +101,7 @@ def regression(
     n_replicates: int = 5,
     seed: int = 0,
     executor: Executor | None = None,
+    resume: Path | None = None,
 ) -> Regression:
     """Train a small network on the data, on an NVO release and on a Laplace release, and compare.
 
@@ -125,7 +127,7 @@ def regression(
     )
     task = _Task(histogram, (x, y), [p.pmf for p in profiles + plain], seed)
     with _quietly():
-        errors = replicates.run(task, n, block=1, executor=executor)
+        errors = replicates.run(task, n, block=1, executor=executor, resume=resume)
     e = len(chosen)
     return Regression(
         np.array(chosen),
@@ -199,9 +201,9 @@ def pair(
     if chosen is None or lacking:
         return experiment.exhibit(question="Left out.", headline=f"Left out: {lacking}")
     x, y = (values[::every] for values in chosen.load())
-    made = regression(
-        x, y, epsilons=epsilons, n_bins=bins, n_replicates=n, seed=settings.seed, executor=executor
-    )
+    sizes: Any = {"epsilons": epsilons, "n_bins": bins, "n_replicates": n}
+    folder = settings.kept(experiment.name, what=chosen.what, **sizes)
+    made = regression(x, y, **sizes, seed=settings.seed, executor=executor, resume=folder)
     mean = {name: errors.mean(axis=0) for name, errors in made.rmse.items()}
     nvo, laplace = (mean[name][0] / mean["original"][0] for name in ("NVO", "Laplace"))
     kept = "" if every == 1 else f" This scale takes every {every}th record."

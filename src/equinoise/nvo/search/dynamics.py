@@ -2,12 +2,14 @@
 
 import functools
 import math
+import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
 from equinoise import _checks, replicates
+from equinoise._checkpoint import kept_as
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, Callable, Flags, Floats, Ints, Iterator, NamedTuple, Words
 from equinoise.nvo.kernels import Game, evaluate
@@ -177,6 +179,7 @@ def run(
     max_rounds: int = 10_000,
     executor: Executor | None = None,
     progress: bool = False,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Iterator[tuple[Ints, int, bool]]:
     """Run the dynamics from a profile int64[K, V], or from random ones, over records int64[K].
 
@@ -187,7 +190,7 @@ def run(
     game = make_game(decay, total, bin_counts, epsilon)
     run_one = functools.partial(_run_one, game, bin_counts, start, stream_key(seed), max_rounds)
     run_block = functools.partial(_run_block, run_one)
-    found = replicates.run(run_block, restarts, executor=executor, progress=progress)
+    found = replicates.run(run_block, restarts, executor=executor, progress=progress, resume=resume)
     for counts, rounds, converged in zip(*found, strict=True):
         yield counts, int(rounds), bool(converged)
 
@@ -208,11 +211,13 @@ def by_bin(game: _state.Game, state: _state.State) -> Ints:
     return counts[:, : game.of.n_scales]
 
 
+@kept_as("equinoise.nvo.search.dynamics._run_block")
 def _run_block(run_one: Callable[[int], Any], first: int, last: int) -> tuple[Ints, Ints, Flags]:
     counts, rounds, converged = zip(*map(run_one, range(first, last)), strict=True)
     return np.array(counts), np.array(rounds), np.array(converged)
 
 
+@kept_as("equinoise.nvo.search.dynamics._run_one")
 def _run_one(
     game: _state.Game, bin_counts: Ints, start: Ints | None, key: Words, max_rounds: int, replicate: int
 ) -> tuple[Ints, int, bool]:

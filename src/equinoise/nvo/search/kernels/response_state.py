@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from equinoise._checkpoint import kept_as
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 
@@ -43,6 +44,7 @@ NOW = np.dtype(
 )
 
 
+@kept_as("equinoise.nvo.search.kernels.response_state.Game")
 class Game(NamedTuple):
     """What does not change: K bins, V scales, W lanes.
 

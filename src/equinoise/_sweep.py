@@ -1,0 +1,214 @@
+"""One function at every point of a grid: checked before any work, kept point by point, one frame."""
+
+import importlib.util
+import inspect
+import itertools
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from equinoise import _checks, _files, _results
+from equinoise._checkpoint import fingerprint
+from equinoise._typing import Any, Callable, DataFrame, Executor, Iterable, Mapping, Sequence
+
+_OURS = ("executor", "resume", "progress")
+
+
+class _Ready(BaseException):
+    """All checks of a call have passed: it asked for work."""
+
+
+class _Idle(Executor):
+    """Does no work, so that a call ends after its checks."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        raise _Ready
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What a function returned at the points of a grid; :func:`equinoise.replicates.sweep` makes it.
+
+    Attributes
+    ----------
+    points : tuple of dict
+        The parameters of each point.
+    runs : tuple
+        What the function returned there, in the same order.
+
+    Examples
+    --------
+    >>> import functools
+    >>> from equinoise import bandits
+    >>> task = functools.partial(bandits.simulate, means=[0.9, 0.8], horizon=50)
+    >>> made = sweep(task, {"policy": ["ucb", "uniform"], "seed": [0, 1]})
+    >>> made.points[1], made.runs[1].policy
+    ({'policy': 'ucb', 'seed': 1}, 'ucb')
+    >>> made.to_frame().columns[:5].tolist()
+    ['policy', 'seed', 'epsilon', 'version', 'replicate']
+    """
+
+    points: tuple[dict[str, Any], ...]
+    runs: tuple[Any, ...]
+
+    def to_frame(self) -> DataFrame:
+        """Return all runs' long frames in one, parameters first, with what made each run and the version.
+
+        A parameter stands as it was given: numbers and words as they are, all else as text.
+        """
+        return self._joined([run.to_frame() for run in self.runs])
+
+    def summary(self) -> DataFrame:
+        """Return all runs' means, standard errors and 95% intervals in one frame, parameters first."""
+        return self._joined([run.summary() for run in self.runs])
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write :meth:`to_frame` as a Parquet file, atomically; ImportError without pyarrow."""
+        if importlib.util.find_spec("pyarrow") is None:
+            raise ImportError("to_parquet needs pyarrow: pip install 'equinoise[parquet]'")
+        with _files.replacing(path) as file:
+            self.to_frame().to_parquet(file, engine="pyarrow", index=False)
+
+    def _joined(self, frames: Sequence[DataFrame]) -> DataFrame:
+        import pandas as pd
+
+        given = {name: [_cell(point.get(name)) for point in self.points] for name in names_of(self.points)}
+        for name, cells in given.items():  # a column of one type, as Parquet needs
+            if any(isinstance(cell, str) for cell in cells):
+                given[name] = [cell if cell is None else str(cell) for cell in cells]
+        whole = pd.concat(frames, ignore_index=True)
+        whole.attrs = {}
+        made = {str(name): [frame.attrs[name] for frame in frames] for name in frames[0].attrs}
+        given |= {name: cells for name, cells in made.items() if name not in given and name not in whole}
+        sizes = [len(frame) for frame in frames]
+        columns = {name: pd.Series(cells).repeat(sizes).array for name, cells in given.items()}
+        rest = whole.drop(columns=[name for name in given if name in whole])
+        return pd.concat([pd.DataFrame(columns), rest], axis=1)
+
+
+def sweep(
+    function: Callable[..., Any],
+    grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],
+    *,
+    executor: Executor | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> Sweep:
+    """Call a function at every point of a grid, one after the other, each with its replicates on an executor.
+
+    Parameters
+    ----------
+    function : callable
+        A ``simulate`` of this package or like one: it returns a result with ``to_frame()``, and all its
+        parameters can be given by name. :func:`functools.partial` fixes what is the same everywhere.
+    grid : mapping of iterables, or iterable of mappings
+        Values by the name of a parameter, of which every combination is a point, the last name fastest; or
+        the points themselves, each with its parameters by name.
+    executor, progress
+        As of :func:`equinoise.replicates.run`; a bar for each point.
+    resume : path, optional
+        A folder with one of its own for every point, in which finished blocks are kept. The same call goes
+        on from them, also with more points or replicates.
+
+    Returns
+    -------
+    Sweep
+        Raises TypeError or ValueError for a grid that is none, and for parameters that the function refuses
+        at any point, before any work; the message names the point.
+
+    Examples
+    --------
+    >>> import functools
+    >>> from equinoise import bandits
+    >>> task = functools.partial(bandits.simulate, means=[0.9, 0.8], horizon=50, n_replicates=10)
+    >>> len(sweep(task, [{"policy": "ucb"}, {"policy": "uniform", "seed": 1}]).to_frame())
+    40
+    """
+    return perform(function, checked(function, grid), executor, resume, progress)
+
+
+def checked(function: Callable[..., Any], grid: Any) -> tuple[dict[str, Any], ...]:
+    """Return the points of a grid; TypeError or ValueError where the function refuses one, before work."""
+    points = points_of(grid)
+    for point in points:
+        try:
+            if _takes(function, "executor"):
+                function(**point, executor=_Idle())
+            else:
+                inspect.signature(function).bind(**point)
+        except _Ready:
+            pass
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{error} (at the point {_label(point)})") from error
+    return points
+
+
+def perform(
+    function: Callable[..., Any],
+    points: tuple[dict[str, Any], ...],
+    executor: Executor | None,
+    resume: str | os.PathLike[str] | None,
+    progress: bool,
+) -> Sweep:
+    """Call the function at points that were checked."""
+    given = {"executor": executor, "resume": resume, "progress": progress}
+    for name, value in given.items():
+        if value and not _takes(function, name):
+            raise TypeError(f"{name} must be left out for a function that takes none, got {value!r}")
+    folders = [None if resume is None else Path(resume, _folder(point)) for point in points]
+    if resume is not None and len(set(folders)) < len(points):
+        raise ValueError("grid must have points that differ, where they are kept")
+    runs = []
+    for point, folder in zip(points, folders, strict=True):
+        own = {**given, "progress": progress and _label(point), "resume": folder}
+        runs.append(function(**point, **{name: value for name, value in own.items() if value}))
+    return Sweep(points, tuple(runs))
+
+
+def _takes(function: Any, name: str) -> bool:
+    parameters = inspect.signature(
+        getattr(function, "func", function)
+    ).parameters  # of a partial, what it calls
+    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
+    lists = grid.values() if isinstance(grid, Mapping) else [grid]
+    if any(isinstance(values, str | Mapping) or not isinstance(values, Iterable) for values in lists):
+        raise TypeError(
+            f"grid must be lists of values by name, or a list of points, got {_checks.shown(grid)}"
+        )
+    if isinstance(grid, Mapping):
+        points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*lists)]
+    else:
+        points = [dict(_checks.instance("grid's points", point, Mapping)) for point in grid]
+    if not points or not all(points):
+        raise ValueError("grid must have at least one point, and every point a parameter")
+    for name in names_of(points):
+        if not isinstance(name, str) or name in _OURS:
+            raise TypeError(f"grid must have names of the function's parameters, got {name!r}")
+    return tuple(points)
+
+
+def names_of(points: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for point in points for name in point))
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a column has it."""
+    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+    scalar = plain is None or isinstance(plain, bool | int | float | str)
+    return plain if scalar else str(_results.plain(plain))
+
+
+def _label(point: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_checks.shown(value)}" for name, value in point.items())
+
+
+def _folder(point: Mapping[str, Any]) -> str:
+    """Return the name of a point's folder: to read, and to tell it from others in every version."""
+    point = dict(sorted(point.items()))
+    mark = fingerprint(point, "")[:12]
+    return re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))[:60] + f"-{mark}"

@@ -1,0 +1,68 @@
+"""``equinoise merge``: slices of a run, made anywhere, joined to the bits of one run."""
+
+import contextlib
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from equinoise.cli import common
+from equinoise.cli.common import WrongUse, argument, option
+
+
+def command(
+    folders: Annotated[list[Path], argument("Folders of slices, side by side.", "FOLDERS...")],
+    out: Annotated[Path, option("New folder for what one run would have written.")],
+) -> None:
+    """Join slices of one run that --replicates A:B made.
+
+    Takes slices of bandit, efb and sweep, in any order; refuses gaps, overlaps and slices of different runs.
+    Writes what the command would have written for all replicates, and joins again with further slices.
+    """
+    from equinoise import replicates
+    from equinoise.cli import app
+
+    slices = [_slice(folder) for folder in folders]
+    what, runs = slices[0]
+    for folder, (other, others) in zip(folders, slices, strict=True):
+        names = [name for name in {**what, **other} if what.get(name) != other.get(name)]
+        if names or runs != others:
+            named = ", ".join(names) or "their runs"
+            raise WrongUse(
+                f"FOLDERS must be slices of one run, got {folders[0]} and {folder}: {named} differ"
+            )
+    kept = out / common.KEPT
+    if kept.exists():
+        raise WrongUse(f"--out must be a folder without slices, got {out}")
+    with contextlib.ExitStack() as failed:
+        failed.callback(shutil.rmtree, kept, ignore_errors=True)
+        try:
+            spans = {replicates.merge([f / common.KEPT / run for f in folders], kept / run) for run in runs}
+        except (ValueError, OSError) as error:
+            raise WrongUse(str(error).replace("folders must", "FOLDERS must")) from error
+        if len(spans) != 1:
+            raise WrongUse(
+                f"FOLDERS must be whole slices, got {', '.join(map(str, sorted(map(str, spans))))}"
+            )
+        (span,) = spans
+        words = [what.pop("command"), f"--replicates={span.start}:{span.stop}", f"--out={out}"]
+        given = [(name, value) for name, values in what.items() for value in values]
+        words += [f"{name}={value}" for name, value in given if name.startswith("-")]
+        words += ["--", *(value for name, value in given if not name.startswith("-"))]
+        code = app(args=words, standalone_mode=False)
+        failed.pop_all()
+    print(f"Joined {len(folders)} slices: replicates {span.start} to {span.stop - 1}")
+    raise typer.Exit(code if isinstance(code, int) else 0)
+
+
+def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """Return how a slice was made, and the names of its runs."""
+    kept = folder / common.KEPT
+    try:
+        what = json.loads((kept / common.COMMAND).read_bytes())
+        return what, sorted(path.name for path in kept.iterdir() if path.is_dir())
+    except (OSError, ValueError):
+        why = f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}"
+        raise WrongUse(why) from None

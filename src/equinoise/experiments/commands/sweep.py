@@ -1,0 +1,93 @@
+"""A grid of parameters from a file, for any simulation of the package: one table, kept point by point."""
+
+import functools
+import importlib.util
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from equinoise import _checks, _files, _results, _sweep, bandits, efb, games
+from equinoise._typing import Any, Callable, Executor
+from equinoise.report.exhibit import csv_bytes
+
+_load = functools.lru_cache(maxsize=4)(games.load)
+
+
+def _play(game: str, player: int | str = 0, opponents: str = "uniform", **options: Any) -> efb.EfbRun:
+    return efb.simulate(*_load(game, player, opponents), **options)
+
+
+SIMULATE: dict[str, Callable[..., Any]] = {
+    "bandits": bandits.simulate,
+    "linear": bandits.linear.simulate,
+    "efb": _play,
+    "self-play": efb.self_play,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a file asks for: its keys but those of the grid, and the points of the grid, all checked."""
+
+    given: dict[str, Any]
+    points: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def read(cls, path: Path, n_replicates: int | range | None = None) -> "Plan":
+        """Read a TOML file, replicates in place of its own; ValueError or TypeError names a wrong key."""
+        try:
+            given = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"file must be one of TOML, got {str(path)!r}: {error}") from None
+        for name in ("simulate", "grid"):
+            if name not in given:
+                raise ValueError(f"file must have the key {name!r}, got {', '.join(given) or 'none'}")
+        grid = given.pop("grid")
+        _checks.choice("simulate", given["simulate"], SIMULATE)
+        if n_replicates is not None:
+            given["n_replicates"] = n_replicates
+        twice = [name for name in _sweep.names_of(_sweep.points_of(grid)) if name in given]
+        if wrong := [*twice, *(name for name in ("executor", "resume", "progress") if name in given)]:
+            raise ValueError(
+                f"{wrong[0]} must not be a key of {str(path)!r}{' and of its grid' if twice else ''}"
+            )
+        return cls(given, _sweep.checked(cls(given, ()).function, grid))
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What is called at each point."""
+        fixed = {name: value for name, value in self.given.items() if name != "simulate"}
+        return functools.partial(SIMULATE[self.given["simulate"]], **fixed)
+
+    def run(self, executor: Executor | None, resume: Path, progress: bool = False) -> "Swept":
+        """Run all points, kept in a folder."""
+        begun = time.perf_counter()
+        made = _sweep.perform(self.function, self.points, executor, resume, progress)
+        return Swept(self, made, time.perf_counter() - begun)
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """Runs at all points, and the seconds that they took together."""
+
+    plan: Plan
+    sweep: _sweep.Sweep
+    seconds: float
+
+    def document(self) -> dict[str, Any]:
+        """Return what ``run.json`` holds."""
+        seed = self.plan.given.get("seed", 0)
+        made = _results.provenance(self.plan.given, seed=seed, seconds=self.seconds)
+        return {"experiment": "sweep", **made, "points": _results.plain(self.plan.points)}
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write ``sweep.csv`` (all replicates), ``summary.csv``, ``run.json``, and Parquet if it can be."""
+        frames = {"sweep": self.sweep.to_frame(), "summary": self.sweep.summary()}
+        files = {f"{name}.csv": csv_bytes(frame) for name, frame in frames.items()}
+        files["run.json"] = _files.json_bytes(self.document())
+        written = _files.write_all(folder, files)
+        if importlib.util.find_spec("pyarrow") is not None:
+            self.sweep.to_parquet(folder / "sweep.parquet")
+            written.append(folder / "sweep.parquet")
+        return written

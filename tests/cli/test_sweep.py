@@ -1,0 +1,269 @@
+"""``equinoise sweep`` and ``equinoise merge``, slices, kills, and a cluster that loses a worker."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from equinoise.cli import main
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+START = "import sys; from equinoise.cli import main; sys.exit(main())"
+BANDITS = """
+simulate = "bandits"
+means = [0.75, 0.5]
+horizon = 40
+n_replicates = 9
+[grid]
+policy = ["ucb", "uniform"]
+seed = [0, 1]
+"""
+BANDIT = ["bandit", "--means", "1,0.5", "--horizon", "20", "--epsilon", "0.5", "--policy", "ucb"]
+GAME = ["efb", "kuhn_poker", "--trials", "30", "--epsilon", "inf", "--epsilon", "4"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+def wrote(text, *options, out="out"):
+    Path("file.toml").write_text(textwrap.dedent(text))
+    return main(["sweep", "file.toml", "--out", out, *options])
+
+
+def rows(path):
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def same_files(one, other):
+    """Whether two folders hold the same results, but for when they were made and how long it took."""
+    results = [{p.name: p.read_bytes() for p in Path(f).iterdir() if p.is_file()} for f in (one, other)]
+    for files in results:
+        run = json.loads(files["run.json"])
+        del run["finished"], run["seconds"]
+        files["run.json"] = run
+    return results[0] == results[1]
+
+
+def test_a_sweep_writes_a_table_of_all_points(capsys):
+    assert wrote(BANDITS) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("4 points. Wrote out/sweep.csv, out/summary.csv, out/run.json")
+    assert err == ""
+    found = rows("out/sweep.csv")
+    assert len(found) == 4 * 9 * 2
+    assert list(found[0])[:5] == ["policy", "seed", "epsilon", "version", "replicate"]
+    document = json.loads(Path("out/run.json").read_bytes())
+    assert document["points"][1] == {"policy": "ucb", "seed": 1}
+    assert document["parameters"]["horizon"] == 40
+    assert wrote(BANDITS, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["experiment"] == "sweep"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'simulate="efb"\ngame="kuhn_poker"\nhorizon=9\n[grid]\nepsilon=[4, inf]\nplayer=[0, 1]',
+        'simulate="self-play"\ngame="kuhn_poker"\n[[grid]]\nepsilon=4\nhorizon=9\n[[grid]]\nepsilon=inf\nhorizon=8',
+        'simulate="linear"\nn_arms=2\nhorizon=9\n[grid]\ndimension=[1, 2]\npolicy=["oful"]',
+    ],
+)
+def test_every_kind_of_simulation_has_a_name(text):
+    assert wrote(text) == 0
+    assert len(rows("out/summary.csv")) > 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = ", "FILE.toml must be one of TOML, got 'file.toml': "),
+        ("horizon = 3", "FILE.toml must have the key 'simulate', got horizon"),
+        ("simulate = 'bandits'", "FILE.toml must have the key 'grid', got simulate"),
+        (
+            "simulate = 'bandit'\n[grid]",
+            "simulate must be one of 'bandits', 'linear', 'efb', 'self-play', got 'bandit'",
+        ),
+        (
+            "simulate = 'bandits'\ngrid = 3",
+            "grid must be lists of values by name, or a list of points, got 3",
+        ),
+        (
+            BANDITS + "policies = ['ucb']",
+            "'policies' is no option of the policy 'ucb' (at the point policy='ucb', ",
+        ),
+        (BANDITS.replace("0.75", "1.75"), "means must be at most 1, got 1.75"),
+        (
+            BANDITS.replace("'uniform'", "'uniformly'").replace('"uniform"', '"unif"'),
+            "policy must be one of ",
+        ),
+        (BANDITS + "horizon = [1, 2]", "horizon must not be a key of 'file.toml' and of its grid"),
+        ("resume = 'x'" + BANDITS, "resume must not be a key of 'file.toml'"),
+        ('simulate="efb"\ngame="kuhn"\nhorizon=9\n[grid]\nepsilon=[4]', "game must be one of "),
+        ('simulate="linear"\nhorizn=9\n[grid]\nn_arms=[4]', "unexpected keyword argument 'horizn'"),
+    ],
+)
+def test_a_wrong_file_is_one_line_that_names_the_key(capsys, text, words):
+    assert wrote(text) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("equinoise: ") and err.count("\n") == 1
+    assert words in err
+    assert not Path("out").exists()
+
+
+def test_a_changed_file_is_refused_by_name_and_more_points_are_taken(capsys):
+    assert wrote(BANDITS) == 0
+    assert wrote(BANDITS.replace("40", "41")) == 2
+    assert "of another: horizon is 40 there and 41 here" in capsys.readouterr().err
+    assert wrote(BANDITS.replace("[0, 1]", "[0, 1, 2]").replace("= 9", "= 12")) == 0
+    assert len(rows("out/sweep.csv")) == 6 * 12 * 2
+
+
+@pytest.mark.parametrize("command", [BANDIT, GAME, ["sweep", "file.toml"]], ids=["bandit", "efb", "sweep"])
+def test_slices_merge_to_the_files_of_one_run(capsys, command):
+    Path("file.toml").write_text(BANDITS)
+    for name, n in (("whole", "9"), ("a", "0:4"), ("b", "4:5"), ("c", "5:9")):
+        assert main([*command, "--replicates", n, "--out", name]) == 0
+    assert Path("whole/replicates").exists() is (command[0] == "sweep")
+    capsys.readouterr()
+    assert main(["merge", "c", "a", "b", "--out", "merged"]) == 0
+    assert capsys.readouterr().out.endswith("Joined 3 slices: replicates 0 to 8\n")
+    assert same_files("whole", "merged")
+    assert not same_files("whole", "a")
+    assert main(["merge", "b", "a", "--out", "ab"]) == 0
+    assert main(["merge", "ab", "c", "--out", "again"]) == 0
+    assert same_files("whole", "again")
+
+
+def test_merging_refuses_what_does_not_fit(capsys):
+    for name, options in {
+        "a": ["--replicates", "0:2"],
+        "c": ["--replicates", "3:4"],
+        "seed": ["--replicates", "2:3", "--seed", "1"],
+        "whole": ["--replicates", "4"],
+    }.items():
+        assert main([*BANDIT, *options, "--out", name]) == 0
+    assert main([*GAME, "--replicates", "2:3", "--out", "game"]) == 0
+    capsys.readouterr()
+    for folders, words in (
+        (["a", "c"], "replicates 2 to 2 are in none"),
+        (["a", "a"], "replicates 0 to 1 are in both"),
+        (["a", "seed"], "FOLDERS must be slices of one run, got a and seed: --seed differ"),
+        (["a", "game"], "got a and game: command, "),
+        (["a", "whole"], "FOLDERS must be finished slices (--replicates A:B), got 'whole'"),
+        (["a", "absent"], "FOLDERS must be finished slices (--replicates A:B), got 'absent'"),
+    ):
+        assert main(["merge", *folders, "--out", "new"]) == 2
+        err = capsys.readouterr().err
+        assert words in err and err.count("\n") == 1
+        assert not Path("new/replicates").exists()
+    assert main(["merge", "a", "--out", "c"]) == 2
+    assert "--out must be a folder without slices, got c" in capsys.readouterr().err
+    assert Path("c/replicates/command.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "-1", "1:", ":2", "2:2", "3:1", "1:2:3", "a", "1.5", "1 :2", "9" * 19]
+)
+def test_replicates_that_are_none_are_refused(capsys, text):
+    assert main([*BANDIT, f"--replicates={text}"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("equinoise: --replicates must be ") and err.count("\n") == 1
+
+
+def test_a_plan_takes_no_slice(capsys):
+    assert main([*BANDIT, "--plan", "--replicates", "2:4"]) == 2
+    assert "--replicates must be a number for a plan, got 2:4" in capsys.readouterr().err
+
+
+def test_epsilons_and_what_belongs_to_them_are_lists_together():
+    assert main([*GAME, "--replicates", "2", "--out", "two"]) == 0
+    assert main([*GAME[:-2], "--replicates", "2", "--out", "one"]) == 0
+    two, one = (json.loads(Path(name, "run.json").read_bytes()) for name in ("two", "one"))
+    assert two["parameters"]["epsilon"] == ["inf", 4.0]
+    assert [len(two[name]) for name in ("regret_bound", "symbols", "bytes_a_report", "learning_rate")] == [
+        2
+    ] * 4
+    assert two["regret_bound"][0] == one["regret_bound"] <= two["regret_bound"][1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+def test_a_killed_sweep_goes_on_to_the_same_bits():
+    text = BANDITS.replace("40", "4000").replace("= 9", "= 256")
+    Path("file.toml").write_text(text)
+    command = [sys.executable, "-c", START, "sweep", "file.toml", "--out", "killed", "--jobs", "1"]
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(SOURCE)})
+    deadline = time.monotonic() + 120
+    while len(list(Path("killed").rglob("*.npz"))) < 3:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not Path("killed/sweep.csv").exists()
+    before = {path: path.stat().st_mtime_ns for path in Path("killed").rglob("*.npz")}
+    assert main(command[3:]) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert wrote(text, out="whole") == 0
+    assert same_files("whole", "killed")
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_a_cluster_that_loses_a_worker_gives_the_same_bits():
+    pytest.importorskip("distributed")
+    script = """
+        import os, signal, sys, threading, time
+        from pathlib import Path
+        from distributed import LocalCluster
+        from equinoise.cli import main
+        if __name__ == "__main__":
+            with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+                first = cluster.workers[0].pid
+                def kill():
+                    while not list(Path("killed").rglob("*.npz")):
+                        time.sleep(0.01)
+                    os.kill(first, signal.SIGKILL)
+                killer = threading.Thread(target=kill)
+                killer.start()
+                options = ["sweep", "file.toml", "--out", "killed", "--dask", cluster.scheduler_address]
+                code = main(options)
+                killer.join()
+                print("pids differ", first not in [w.pid for w in cluster.workers.values()], code)
+    """
+    Path("script.py").write_text(textwrap.dedent(script))
+    text = BANDITS.replace("40", "20000").replace("= 9", "= 400")
+    Path("file.toml").write_text(text)
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        [sys.executable, "script.py"], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout.endswith("pids differ True 0\n"), done.stderr
+    assert wrote(text, out="whole") == 0
+    assert same_files("whole", "killed")
+
+
+def test_a_cluster_that_is_not_there_is_one_line(capsys, monkeypatch):
+    pytest.importorskip("distributed")
+    assert main([*BANDIT, "--dask", "tcp://127.0.0.1:1", "--jobs", "2"]) == 2
+    assert "jobs must be left out where --dask is given" in capsys.readouterr().err
+    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
+    import dask
+
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        assert main([*BANDIT, "--dask", "tcp://127.0.0.1:1"]) == 1
+    err = capsys.readouterr().err
+    assert "failed: --dask tcp://127.0.0.1:1: " in err and err.count("\n") == 1
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main([*BANDIT, "--dask", "tcp://127.0.0.1:1"]) == 2
+    assert "pip install 'equinoise[distributed]'" in capsys.readouterr().err

@@ -1,0 +1,185 @@
+"""A grid of parameters: the bits of separate runs, all checked before any work, kept point by point."""
+
+from __future__ import annotations
+
+import functools
+import math
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import equinoise
+from equinoise import _sweep, bandits, efb, games, replicates
+
+MEANS = [0.75, 0.5]
+SIMULATE = functools.partial(bandits.simulate, means=MEANS, horizon=30, n_replicates=5, n_checkpoints=3)
+GRID = {"policy": ["private-ucb", "uniform"], "epsilon": [0.5, math.inf]}
+
+
+def test_points_are_separate_runs_in_one_tidy_frame():
+    made = replicates.sweep(SIMULATE, GRID)
+    assert made.points == tuple({"policy": p, "epsilon": e} for p in GRID["policy"] for e in GRID["epsilon"])
+    frame, summary = made.to_frame(), made.summary()
+    assert list(frame) == [
+        *("policy", "epsilon", "seed", "version", "replicate", "arm", "pulls", "reward_sum", "mean")
+    ]
+    for point in made.points:
+        alone = SIMULATE(**point)
+        for whole, one in ((frame, alone.to_frame()), (summary, alone.summary())):
+            rows = whole[(whole["policy"] == point["policy"]) & (whole["epsilon"] == point["epsilon"])]
+            pd.testing.assert_frame_equal(rows[list(one)].reset_index(drop=True), one, check_exact=True)
+    assert set(frame["version"]) == {equinoise.__version__}
+    assert frame["epsilon"].dtype == float
+
+
+def test_points_may_be_listed_and_have_other_names_each():
+    points = [{"policy": "ucb"}, {"policy": "epsilon-greedy", "explore": 0.5}, {"policy": "ucb", "delay": 2}]
+    made = replicates.sweep(SIMULATE, points)
+    frame = made.to_frame()
+    assert made.points == tuple(points)
+    assert frame["explore"].isna().sum() == 20
+    np.testing.assert_array_equal(frame["delay"].dropna(), np.full(10, 2.0))
+
+
+def test_what_is_no_number_and_no_word_is_text():
+    task = functools.partial(bandits.simulate, "uniform", horizon=4)
+    frame = replicates.sweep(
+        task, {"means": [[0.5, 0.25], np.array([1.0, 0.0])], "seed": [np.int64(3)]}
+    ).to_frame()
+    assert frame["means"].tolist() == ["[0.5, 0.25]"] * 2 + ["[1.0, 0.0]"] * 2
+    assert frame["seed"].tolist() == [3] * 4
+
+
+def test_games_and_self_play_have_their_columns():
+    task = functools.partial(efb.simulate, *games.load("kuhn_poker"), horizon=20, n_checkpoints=1)
+    frame = replicates.sweep(task, {"epsilon": [1.0, math.inf], "learner": ["dp-efb", "uniform"]}).to_frame()
+    assert frame[["epsilon", "learner"]].to_numpy().tolist() == [
+        *([1.0, "dp-efb"], [1.0, "uniform"], [math.inf, "dp-efb"], [math.inf, "uniform"])
+    ]
+    assert {"mechanism", "tuning", "seed", "version", "regret"} <= set(frame)
+    task = functools.partial(efb.self_play, "kuhn_poker", horizon=20, n_checkpoints=1)
+    assert len(replicates.sweep(task, {"epsilon": [1.0, 2.0]}).to_frame()) == 2
+
+
+@pytest.mark.parametrize(
+    ("grid", "error", "words"),
+    [
+        ({"policy": "ucb"}, TypeError, "grid must be lists of values"),
+        ({"policy": 3}, TypeError, "grid must be lists of values"),
+        (3, TypeError, "grid must be lists of values"),
+        ("ucb", TypeError, "grid must be lists of values"),
+        ([3], TypeError, "grid's points must be"),
+        ({}, ValueError, "grid must have at least one point"),
+        ({"policy": []}, ValueError, "grid must have at least one point"),
+        ([{}], ValueError, "grid must have at least one point"),
+        (
+            [{"executor": None}],
+            TypeError,
+            "grid must have names of the function's parameters, got 'executor'",
+        ),
+        (
+            {"policy": ["ucb"], "height": [1]},
+            TypeError,
+            r"'height' is no option .*\(at the point policy='ucb', h",
+        ),
+        ({"policy": ["ucb", "ucb9"]}, ValueError, r"policy must be one of .*at the point policy='ucb9'\)"),
+        (
+            {"policy": ["ucb"], "seed": [0, -1]},
+            ValueError,
+            r"seed must be .*at the point policy='ucb', seed=-1\)",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_work(monkeypatch, tmp_path, grid, error, words):
+    monkeypatch.setattr(replicates, "_run_blocks", lambda task, pool, *_: pool.submit(None))
+    with pytest.raises(error, match=words):
+        replicates.sweep(SIMULATE, grid, resume=tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+class Plain:
+    def to_frame(self):
+        return pd.DataFrame({"x": [1.0]})
+
+
+def test_functions_without_an_executor_are_called_plainly(tmp_path):
+    calls = []
+
+    def function(a, b=0):
+        calls.append((a, b))
+        return Plain()
+
+    made = replicates.sweep(function, {"a": [1, "two"], "b": [None]})
+    assert calls == [(1, None), ("two", None)]
+    assert made.to_frame()["a"].tolist() == ["1", "two"]
+    with pytest.raises(TypeError, match="resume must be left out"):
+        replicates.sweep(function, {"a": [1]}, resume=tmp_path)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'c' \(at the point a=1, c=1\)"):
+        replicates.sweep(function, {"a": [1], "c": [1]})
+    assert len(calls) == 2
+
+
+def test_points_are_kept_and_a_grid_may_grow(tmp_path, monkeypatch):
+    whole = replicates.sweep(SIMULATE, GRID, resume=tmp_path)
+    folders = sorted(path.name for path in tmp_path.iterdir())
+    assert len(folders) == 4
+    shutil.rmtree(tmp_path / folders[1])
+    for path in (tmp_path / folders[0]).glob("*.npz"):
+        path.unlink()
+    ran = []
+    task = bandits.simulate.__globals__["_run_lanes"]
+    monkeypatch.setitem(
+        bandits.simulate.__globals__,
+        "_run_lanes",
+        lambda t, *span: ran.append((t.policy, t.epsilon)) or task(t, *span),
+    )
+    again = replicates.sweep(SIMULATE, GRID | {"policy": ["uniform", "private-ucb"]}, resume=tmp_path)
+    assert len(set(ran)) == 2
+    for i, point in enumerate(whole.points):
+        np.testing.assert_array_equal(whole.runs[i].regret, again.runs[again.points.index(point)].regret)
+    assert sorted(path.name for path in tmp_path.iterdir()) == folders
+    with pytest.raises(ValueError, match="horizon is 30 there and 31 here"):
+        replicates.sweep(functools.partial(SIMULATE, horizon=31), GRID, resume=tmp_path)
+    with pytest.raises(ValueError, match="points that differ"):
+        replicates.sweep(SIMULATE, [{"policy": "ucb"}] * 2, resume=tmp_path)
+
+
+def test_names_of_folders_say_the_parameters_and_stay_when_the_version_changes(monkeypatch):
+    name = _sweep._folder({"policy": "private ucb", "epsilon": 0.5, "x": "a/../b" * 20})
+    assert name.startswith("epsilon=0.5-policy=private-ucb-x=a-..-b")
+    assert len(name) < 80
+    assert "/" not in name
+    monkeypatch.setattr("equinoise._checkpoint.__version__", "9")
+    assert name == _sweep._folder({"x": "a/../b" * 20, "epsilon": 0.5, "policy": "private ucb"})
+
+
+def test_parquet_holds_the_frame(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    made = replicates.sweep(SIMULATE, {"policy": ["ucb"], "epsilon": [None, 1.0]})
+    made.to_parquet(tmp_path / "x.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "x.parquet"), made.to_frame())
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'equinoise\[parquet\]'"):
+        made.to_parquet(tmp_path / "y.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
+
+
+def test_every_frame_says_what_made_it():
+    bandit = bandits.simulate("private-ucb", MEANS, horizon=9, epsilon=0.5, seed=4)
+    said = {"policy": "private-ucb", "epsilon": 0.5, "seed": 4, "version": equinoise.__version__}
+    for frame in (bandit.to_frame(), bandit.regret_frame(), bandit.summary(), bandit.bias()):
+        assert frame.attrs == said
+    linear = bandits.linear.simulate("oful", n_arms=2, dimension=2, horizon=9, seed=5)
+    for frame in (linear.to_frame(), linear.summary(), linear.coefficients()):
+        assert frame.attrs == {**said, "policy": "oful", "epsilon": None, "seed": 5}
+    game = efb.simulate(*games.load("kuhn_poker"), horizon=9, epsilon=math.inf, learner="ixomd", seed=None)
+    for frame in (game.to_frame(), game.summary()):
+        told = {name: frame.attrs[name] for name in ("learner", "epsilon", "seed", "version")}
+        assert told == {
+            "learner": "ixomd",
+            "epsilon": math.inf,
+            "seed": None,
+            "version": equinoise.__version__,
+        }
