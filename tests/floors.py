@@ -1,7 +1,8 @@
-"""Run the tests with the lowest and with the newest versions that pyproject.toml allows, on every Python there is.
+"""Run the tests with the lowest and with the newest versions that pyproject.toml allows, on every Python.
 
 Needs uv, which tells the lowest versions: ``pip install uv``, then ``python tests/floors.py``. What follows
-``--`` goes to pytest; by default all but the slow tests run, about twenty minutes for each environment. No CI runs it.
+``--`` goes to pytest; by default all but the slow tests run, about twenty minutes for each environment. No CI
+runs it.
 """
 
 import argparse

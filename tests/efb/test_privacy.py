@@ -177,3 +177,22 @@ def test_the_server_learns_from_reports_alone(mechanism):
         assert server.policy.tolist() != before
     assert servers[0].policy.tolist() == servers[1].policy.tolist()
     assert servers[0].draw().actions.tolist() == servers[1].draw().actions.tolist()
+
+
+def test_opendp_noises_the_values_of_a_secure_report(monkeypatch):
+    """All of them, for a sensitivity of 2 and the whole epsilon, anew each time; nothing else leaves."""
+    from equinoise.efb.protocol import user as module
+
+    asked = []
+
+    def noised(values, sensitivity, epsilon):
+        asked.append((list(values), sensitivity, epsilon))
+        return np.asarray(values) + 100.0 * len(asked)
+
+    monkeypatch.setattr(module, "secure_laplace", noised)
+    user = User(TREE, 0.7, mechanism="laplace")
+    asked.clear()
+    for _ in range(2):  # the same strategy of the same trial
+        sent = user.report(the_strategy(), 3, 0.5).values
+        assert sent.tolist() == [100.0 * len(asked), 100.0 * len(asked) + 0.5, 100.0 * len(asked)]
+    assert asked == [([0.0, 0.5, 0.0], 2.0, 0.7)] * 2

@@ -13,7 +13,7 @@ import typer
 import typer.core
 
 import equinoise
-from equinoise.cli import bandit, efb, games, merge, nvo, reproduce, sweep
+from equinoise.cli import audit, bandit, efb, games, merge, nvo, reproduce, sweep
 from equinoise.cli.common import WrongUse, say
 
 
@@ -48,7 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (games, efb, nvo, bandit, sweep, merge, reproduce):
+for _module in (games, efb, nvo, bandit, audit, sweep, merge, reproduce):
     app.command(_module.__name__.rpartition(".")[2], cls=_Command)(_module.command)
 
 app.command("nvo verify", cls=_Command)(nvo.verify)

@@ -8,16 +8,19 @@ an epsilon-private learner released, such as its actions. For an arm's mean ther
 from equinoise.inference.answer import Report, report
 from equinoise.inference.estimators import Estimates, arm_means, off_policy_value
 from equinoise.inference.maxinfo import adjusted_p_value, corrected_level, max_information
+from equinoise.inference.privacy import Audit, audit
 from equinoise.inference.sequences import Totals, confidence_sequence, e_bh, e_value
 from equinoise.inference.shift import bias_bound, shifted_interval, shifted_p_value
 from equinoise.inference.tests import binomial_test, z_test
 
 __all__ = [
+    "Audit",
     "Estimates",
     "Report",
     "Totals",
     "adjusted_p_value",
     "arm_means",
+    "audit",
     "bias_bound",
     "binomial_test",
     "confidence_sequence",

@@ -1,0 +1,57 @@
+"""``equinoise audit``: what draws of the private mechanisms show about their epsilon."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from equinoise.cli import common
+from equinoise.cli.common import AsJson, Jobs, Out, Seed, argument, option
+
+_DRAWS = "Outputs that a bound is made of; a tenth of it for slow mechanisms."
+_ALPHA = "Probability that any bound in the table is wrong, at most."
+
+
+def names(_: Any) -> Iterator[str]:
+    """Yield what WHICH may be."""
+    from equinoise.experiments import audits
+
+    yield from audits.AUDITS
+
+
+def command(
+    context: typer.Context,
+    which: Annotated[str, argument("user, counter, bandit or release.", "WHICH", names)],
+    epsilon: Annotated[float, option("What the mechanisms are made for, and must keep.")] = 1.0,
+    draws: Annotated[int, option(_DRAWS)] = 20_000,
+    alpha: Annotated[float, option(_ALPHA)] = 0.05,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Out = Path("equinoise-audit"),
+    as_json: AsJson = False,
+) -> None:
+    """Look for violations of privacy in the mechanisms of this installation.
+
+    Shows a lower bound on the epsilon of each, exact or from draws. A bound above what is claimed shows a
+    fault; one below proves nothing. Exits with 1 where a violation is shown, with 0 otherwise. Writes
+    audit.csv and run.json into --out.
+    """
+    from equinoise import _files
+    from equinoise.experiments.commands import audit
+
+    with common.refusing(context) as (folder, threads):
+        parameters = common.taken(context, audit.Parameters)
+    with threads as pool, common.working(f"auditing {which}"):
+        found = audit.find(parameters, pool)
+    written = _files.write_all(folder, found.files())
+    if as_json:
+        common.print_json(found.document())
+    else:
+        headings = ("mechanism", "pairs", "epsilon", "lower bound", "how", "violation")
+        table = found.to_frame().replace({"violated": {True: "shown", False: "none shown"}})
+        common.print_table(table.to_numpy().tolist(), headings, ("", ",d", "g", ".3f", "", ""))
+        print(f"Wrote {', '.join(map(str, written))}")
+    if found.violated:
+        common.say(f"violation shown: {'; '.join(found.violated)}")
+        raise typer.Exit(1)

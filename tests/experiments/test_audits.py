@@ -1,0 +1,148 @@
+"""Every mechanism is audited and found to keep its word; faults that are planted in it are found."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equinoise.bandits import POLICIES
+from equinoise.bandits.policies import registry
+from equinoise.efb.protocol import user
+from equinoise.experiments import audits
+from equinoise.experiments.audits import AUDITS, item_losses, law
+from equinoise.inference.privacy import Audit, audit
+from equinoise.mechanisms import COUNTERS, BinaryCounter, counter_base, laplace
+from equinoise.mechanisms.hashing import BITS, Hashing
+from equinoise.nvo import twins
+
+pytestmark = pytest.mark.compiled
+SURE = 1e-6  # of all bounds of a group together
+
+
+@functools.cache
+def found(which):
+    pytest.importorskip("opendp")
+    return {row.mechanism: row for row in audits.run(which, 1.0, 4000, 0, SURE)}
+
+
+def names_of_violations(which, size=4000, only=""):
+    """Which mechanisms are shown to be wrong, of those whose name has a part."""
+    pytest.importorskip("opendp")
+    rows = []
+    for row in AUDITS[which](1.0, size, 0):
+        name = row.mechanism if isinstance(row, Audit) else row.keywords["name"]
+        if only in name:
+            rows.append(row if isinstance(row, Audit) else row(alpha=SURE))
+    return [row.mechanism for row in rows if row.violated]
+
+
+@pytest.mark.parametrize("which", AUDITS)
+def test_no_mechanism_is_blamed(which):
+    """But with probability 1e-6; and exact bounds are close to the claim, so that more would show."""
+    assert not any(row.violated for row in found(which).values())
+    assert min(row.lower for row in found(which).values() if row.exact) > 0.9 if which != "bandit" else True
+
+
+def test_all_that_is_private_is_audited():
+    bandit, counter = found("bandit"), found("counter")
+    for name, row in POLICIES.items():
+        assert (name in bandit) == row.private
+        assert row.live is None or (f"{row.live.name}, secure" in bandit) == row.private
+    assert {"private-ucb, binary", "private-ucb, hybrid", "private-ucb, published"} <= bandit.keys()
+    assert min(bandit[name].lower for name in POLICIES if POLICIES[name].private) > 0.3
+    assert {name.partition(" counter")[0] for name in counter} == COUNTERS.keys()
+    assert sum(name.endswith("secure") for name in counter) == len(COUNTERS)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_the_law_of_a_symbol(k):
+    code = Hashing.of(0.7, k)
+    for own, value in ((0, 0.5), (2 * k - 1, -0.2)):
+        expected = np.full(2 * k, code.low / 2**BITS)
+        expected[own] += (0.5 + value) * code.extra / 2**BITS
+        expected[own ^ 1] += (0.5 - value) * code.extra / 2**BITS
+        np.testing.assert_allclose(law(code, own, value), expected, rtol=1e-12)
+
+
+def test_a_symbol_that_tells_too_much(monkeypatch):
+    plain = Hashing.of.__func__
+    monkeypatch.setattr(Hashing, "of", classmethod(lambda cls, e, k: plain(cls, 2.0 * e, k)))
+    wrong = names_of_violations("user", only="hashing")
+    assert wrong == [
+        f"User, hashing{how}" for how in (" into 1", " into 2", " into 3", ", secure", ", float")
+    ]
+
+
+def test_half_the_noise_of_a_report(monkeypatch):
+    monkeypatch.setattr(user, "_SENSITIVITY", 1.0)
+    assert names_of_violations("user", 40_000, "laplace, float") == ["User, laplace, float"]
+
+
+def faulty(kind):
+    """What stands in for OpenDP's noise: float noise, noise on one value only, or one draw for all."""
+
+    def secure_laplace(values, sensitivity, epsilon):
+        noise = laplace(sensitivity / epsilon, len(values))
+        noise[1:] = noise[1:] if kind == "float" else 0.0 if kind == "one" else noise[0]
+        return np.asarray(values) + noise
+
+    return secure_laplace
+
+
+@pytest.mark.parametrize("kind", ["float", "one", "reused"])
+def test_noise_of_a_report_that_is_not_what_it_should_be(monkeypatch, kind):
+    monkeypatch.setattr(user, "secure_laplace", faulty(kind))
+    assert names_of_violations("user", 20_000, "laplace, secure") == ["User, laplace, secure"]
+
+
+def test_float_noise_in_place_of_secure_noise_in_counters_and_bandits(monkeypatch):
+    monkeypatch.setattr(counter_base, "secure_laplace", faulty("float"))
+    assert "binary counter, secure" in names_of_violations("counter", 20_000, "binary counter, secure")
+    assert names_of_violations("bandit", 40_000, "PrivateUCB, secure") == ["PrivateUCB, secure"]
+
+
+def test_half_the_noise_of_counters(monkeypatch):
+    plain = counter_base.Counter.node_scale
+    monkeypatch.setattr(counter_base.Counter, "node_scale", lambda self, n: plain(self, n) / 2.0)
+    nodes, drawn = (names_of_violations("counter", 20_000, part) for part in ("nodes", "float"))
+    assert nodes == [f"{name} counter, its nodes" for name in COUNTERS]
+    assert {"binary counter, float", "k-ary counter, float", "vector counter, float"} <= {*drawn}
+
+
+def test_noise_that_is_drawn_once_for_all_nodes():
+    class Reused(BinaryCounter):
+        def _noised(self, node, n):
+            return node + laplace(self.node_scale(n), len(node), int(self._key[0]) >> 2)
+
+    make = functools.partial(audits._counter, replace(COUNTERS["binary"], make=Reused), 1.0)
+    streams = np.eye(4)[1], np.zeros(4)
+    draw = functools.partial(audits._streams, make, "float", streams)
+    assert audit(draw, 1.0, size=1000, alpha=SURE, events=audits._SIMULATED).lower > 3.0
+
+
+def test_a_level_that_was_forgotten():
+    class Forgotten(BinaryCounter):
+        def _parts(self, n):
+            return max((self.horizon - 1).bit_length(), 1)
+
+    losses = item_losses(lambda horizon, seed: Forgotten(1.0, horizon, seed=seed), 16)
+    assert losses.max() == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("name", [name for name, row in POLICIES.items() if row.private])
+def test_half_the_noise_of_a_policy(name):
+    """As a policy for 2 epsilon has it."""
+    pairs, rounds = audits.policy_pairs(registry.choose(name, 2.0, None, {}))
+    size = 2000 if rounds > 100 else 20_000
+    assert audit(pairs, 1.0, size=size, alpha=SURE, events=audits._SIMULATED).violated
+
+
+def test_half_the_noise_of_released_rows(monkeypatch):
+    monkeypatch.setattr(twins, "NEIGHBOURS", {"add-remove": 1, "replace": 1})
+    wrong = names_of_violations("release", 20_000, "replace")
+    assert wrong == ["private_histogram, replace, secure", "private_histogram, replace, simulated"]
+    monkeypatch.setattr(twins, "_SURE", 1.1)
+    assert names_of_violations("release", only="one_draw") == ["one_draw_private, its law"]

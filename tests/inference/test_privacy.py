@@ -1,0 +1,133 @@
+"""Audits: bounds by Clopper and Pearson that hold, exact losses by enumeration, planted faults that show."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from equinoise.inference.privacy import audit, bounded, exactly, low_bits, values
+from equinoise.mechanisms import laplace, secure_laplace
+
+SURE = 1e-6
+
+
+@pytest.mark.parametrize(("k", "other"), [(0, 0), (7, 0), (70, 3), (100, 50), (100, 100), (3, 70)])
+def test_bounds_are_those_of_clopper_and_pearson(k, other):
+    low = stats.binomtest(k, 100).proportion_ci(0.95, "exact").low
+    high = stats.binomtest(other, 100).proportion_ci(0.95, "exact").high
+    expected = max(0.0, math.log((low - 0.01) / high)) if low > 0.01 else 0.0
+    assert float(bounded(k, other, 100, 0.01, 0.05)) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_an_exact_loss_is_that_of_the_best_event(delta):
+    """By enumeration of all 63 events of random laws."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        p, q = rng.dirichlet(np.ones(6), 2)
+        events = [list(e) for n in range(1, 7) for e in itertools.combinations(range(6), n)]
+        ratios = [(x[e].sum() - delta) / y[e].sum() for x, y in ((p, q), (q, p)) for e in events]
+        found = exactly([(q, p)], 1.0, delta=delta)
+        assert found.lower == pytest.approx(max(0.0, math.log(max(ratios))), abs=1e-12)
+        assert found.exact and found.violated == (found.lower > 1.0)
+    impossible = exactly([(np.array([1.0, 0.0]), np.array([0.5, 0.5]))], 1.0)
+    assert impossible.lower == math.inf and impossible.violated
+
+
+def response(ratio):
+    """Randomised response with an epsilon of ln(ratio)."""
+    share = ratio / (1.0 + ratio)
+    return lambda i, size, seed: (np.random.default_rng(seed).random(size) < share) != i
+
+
+def test_a_bound_is_seldom_above_the_truth():
+    """At alpha 0.2 at most 75 of 250: with a chance of 0.2 each, more have a probability below 1e-4.
+
+    Both proportions must err, so far fewer do; but more than none, and most bounds are close.
+    """
+    found = [audit(response(3.0), math.log(3.0), size=1000, seed=s, alpha=0.2) for s in range(250)]
+    assert 1 <= sum(one.violated for one in found) <= 75
+    assert np.median([one.lower for one in found]) > 0.8 * math.log(3.0)
+
+
+def test_a_pair_and_an_event_are_chosen():
+    """Only the last of three pairs tells anything, and only in its second entry."""
+
+    def draw(pair, i, size, seed):
+        rng = np.random.default_rng(seed)
+        return np.stack([rng.random(size), rng.random(size) < (0.2 + 0.6 * i * (pair == 2))], axis=1)
+
+    pairs = [lambda i, size, seed, pair=pair: draw(pair, i, size, seed) for pair in range(3)]
+    assert audit(pairs[:2], 1.0, size=4000, alpha=SURE).lower < 0.1
+    found = audit(pairs, 1.0, size=4000, alpha=SURE, name="three")
+    assert 1.1 < found.lower < math.log(4.0) and found.violated
+    assert (found.mechanism, found.pairs, found.exact, found.alpha) == ("three", 3, False, SURE)
+
+
+def noised(kind, two=((1.0, 0.0, 1.0), (0.0, 1.0, 1.0))):
+    """Three values with Laplace(2) noise each, which is 1-private; or with a mistake in it."""
+
+    def draw(i, size, seed):
+        noise = laplace(1.0 if kind == "half" else 2.0, 3 * size, seed).reshape(size, 3)
+        if kind == "one coordinate":
+            noise[:, 1:] = 0.0
+        if kind == "reused":
+            noise[:, 1:] = noise[:, :1]
+        return two[i] + noise if kind != "grid" else np.round((two[i] + noise) * 2**20) / 2**20
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"), [("half", 1.0), ("one coordinate", 4.0), ("reused", 4.0), ("float", 2.0)]
+)
+def test_planted_faults_are_shown(kind, least):
+    found = audit(noised(kind), 1.0, size=5000, alpha=SURE)
+    assert found.violated and found.lower > least
+
+
+def test_honest_noise_is_not_blamed():
+    """Rounded to a grid its low bits say nothing; OpenDP's say nothing as they are."""
+    assert 0.6 < audit(noised("grid"), 1.0, size=20_000, alpha=SURE).lower < 1.0
+    assert not audit(noised("float"), 1.0, size=5000, alpha=SURE, events=[values]).violated
+    pytest.importorskip("opendp")
+    secure = audit(lambda i, size, _: secure_laplace(np.full(size, float(i)), 1.0, 1.0), 1.0, alpha=SURE)
+    assert 0.4 < secure.lower < 1.0
+
+
+def test_the_lowest_bit():
+    outputs = np.array([[1.0], [-0.75], [3.0 * 2.0**-60], [1.0 + 2.0**-52], [0.0]])
+    assert low_bits(outputs)[:, 0].tolist() == [0.0, -2.0, -60.0, -52.0, 2000.0]
+    assert low_bits(np.array([[3]])).shape == (1, 0)
+
+
+def test_delta_is_taken_off():
+    """What tells the data sets apart with probability 0.1 is (0, 0.1)-private, and not (4, 0)-private."""
+
+    def draw(i, size, seed):
+        return np.where(np.random.default_rng(seed).random(size) < 0.1, 1.0 + i, 0.0)
+
+    assert audit(draw, 1.0, delta=0.1, alpha=SURE).lower == 0.0
+    assert audit(draw, 4.0, alpha=SURE).violated
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"draw": 3}, "draw"),
+        ({"draw": []}, "draw"),
+        ({"draw": lambda i, size, seed: np.zeros(3)}, "draw"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"delta": 2.0}, "delta"),
+        ({"size": 3}, "size"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"events": [lambda outputs: outputs[:, :0]]}, "events"),
+    ],
+)
+def test_wrong_use_is_refused(wrong, named):
+    with pytest.raises((TypeError, ValueError), match=f"^{named} must"):
+        audit(**{"draw": response(2.0), "epsilon": 1.0, **wrong})
