@@ -30,7 +30,7 @@ BUDGETS = {
 STILL = {
     "core": 2_122,
     "mechanisms": 1_180,
-    "bandits": 5_413,
+    "bandits": 5_412,
     "games": 3_837,
     "efb": 2_993,
     "nvo": 5_429,

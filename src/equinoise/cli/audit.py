@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Jobs, Out, Seed, argument, option
 
 _DRAWS = "Outputs that a bound is made of; a tenth of it for slow mechanisms."
 _ALPHA = "Probability that any bound in the table is wrong, at most."
@@ -22,14 +21,14 @@ def names(_: Any) -> Iterator[str]:
 
 def command(
     context: typer.Context,
-    which: Annotated[str, argument("user, counter, bandit or release.", "WHICH", names)],
-    epsilon: Annotated[float, option("What the mechanisms are made for, and must keep.")] = 1.0,
-    draws: Annotated[int, option(_DRAWS)] = 20_000,
-    alpha: Annotated[float, option(_ALPHA)] = 0.05,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    out: Out = Path("equinoise-audit"),
-    as_json: AsJson = False,
+    which: Annotated[str, common.argument("user, counter, bandit or release.", "WHICH", names)],
+    epsilon: Annotated[float, common.option("What the mechanisms are made for, and must keep.")] = 1.0,
+    draws: Annotated[int, common.option(_DRAWS)] = 20_000,
+    alpha: Annotated[float, common.option(_ALPHA)] = 0.05,
+    seed: common.Seed = 0,
+    jobs: common.Jobs = None,
+    out: common.Out = Path("equinoise-audit"),
+    as_json: common.AsJson = False,
 ) -> None:
     """Look for violations of privacy in the mechanisms of this installation.
 

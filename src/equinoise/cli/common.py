@@ -196,10 +196,9 @@ def print_table(
 
     Columns without a format stand at the left, and the last of them wraps. One that is empty is left out.
     """
-    from rich import box
-    from rich.table import Table
+    from rich import box, table
 
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    made = table.Table(box=box.SIMPLE_HEAD, pad_edge=False)
     cells = [[cell(*pair) for pair in zip(row, digits, strict=True)] for row in rows]
     shown = [any(column) for column in zip(*cells, strict=True)]
     for heading, form in compress(zip(headings, digits, strict=True), shown):
@@ -230,7 +229,7 @@ def _plus_minus() -> str:
 
 def working(text: str) -> contextlib.AbstractContextManager[Any]:
     """Return a spinner on stderr for while something is prepared, which shows if that is a terminal."""
-    from rich.console import Console
-    from rich.text import Text
+    from rich import console, text as texts
 
-    return Console(stderr=True, force_terminal=sys.stderr.isatty()).status(Text(text))
+    shown = console.Console(stderr=True, force_terminal=sys.stderr.isatty())
+    return shown.status(texts.Text(text))

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import WrongUse, argument, option
 
 
 def command(
-    folders: Annotated[list[Path], argument("Folders of slices, side by side.", "FOLDERS...")],
-    out: Annotated[Path, option("New folder for what one run would have written.")],
+    folders: Annotated[list[Path], common.argument("Folders of slices, side by side.", "FOLDERS...")],
+    out: Annotated[Path, common.option("New folder for what one run would have written.")],
 ) -> None:
     """Join slices of one run that --replicates A:B made.
 
@@ -30,20 +29,20 @@ def command(
         names = [name for name in {**what, **other} if what.get(name) != other.get(name)]
         if names or runs != others:
             named = ", ".join(names) or "their runs"
-            raise WrongUse(
+            raise common.WrongUse(
                 f"FOLDERS must be slices of one run, got {folders[0]} and {folder}: {named} differ"
             )
     kept = out / common.KEPT
     if kept.exists():
-        raise WrongUse(f"--out must be a folder without slices, got {out}")
+        raise common.WrongUse(f"--out must be a folder without slices, got {out}")
     with contextlib.ExitStack() as failed:
         failed.callback(shutil.rmtree, kept, ignore_errors=True)
         try:
             spans = {replicates.merge([f / common.KEPT / run for f in folders], kept / run) for run in runs}
         except (ValueError, OSError) as error:
-            raise WrongUse(str(error).replace("folders must", "FOLDERS must")) from error
+            raise common.WrongUse(str(error).replace("folders must", "FOLDERS must")) from error
         if len(spans) != 1:
-            raise WrongUse(
+            raise common.WrongUse(
                 f"FOLDERS must be whole slices, got {', '.join(map(str, sorted(map(str, spans))))}"
             )
         (span,) = spans
@@ -65,4 +64,4 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
         return what, sorted(path.name for path in kept.iterdir() if path.is_dir())
     except (OSError, ValueError):
         why = f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}"
-        raise WrongUse(why) from None
+        raise common.WrongUse(why) from None

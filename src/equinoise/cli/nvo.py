@@ -138,7 +138,6 @@ def command(
     satisfied. An earlier release in --out, a folder of its own, is replaced by a whole one.
     """
     from equinoise.experiments.commands import nvo
-    from equinoise.nvo.release import ledger as book
 
     with common.refusing(context, path="FILE", values="--column") as (folder, threads):
         ends = {column[0]: bounds} if len(column) == 1 else _by_name(column, bounds)
@@ -162,7 +161,7 @@ def command(
                 read, histogram = nvo.prepare(parameters)
             place = nvo.folder.own("out", folder / name if several else folder)
             todo.append((out / name if several else out, place, (read, histogram, parameters)))
-        earlier = [] if ledger is None else book.read(ledger)
+        earlier = [] if ledger is None else nvo.ledger.read(ledger)
     if None in ends.values():
         say(f"warning: without --bounds {_OWN}")
     if seed is not None:
@@ -180,7 +179,7 @@ def command(
             files = {} if made.sample is None else made.files()
             if files and ledger is not None:  # first: what is released must not be missing there
                 said = json.loads(files["certificate.json"])
-                earlier = book.add(ledger, book.entry(said, str(file), str(shown)))
+                earlier = nvo.ledger.add(ledger, nvo.ledger.entry(said, str(file), str(shown)))
             if files:
                 nvo.folder.put(place, files)
             if not as_json:
@@ -202,14 +201,14 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
 
     Prints a line for it, of several columns for each. Exits 1 where something is not as it was released.
     """
-    from equinoise.nvo.release import ledger as book
+    from equinoise.experiments.commands import nvo
 
     if not folder.is_dir():
         raise common.WrongUse(f"FOLDER must be that of a release, got {str(folder)!r}")
     several = sorted(path.parent for path in folder.glob("*/certificate.json"))
     for one in several if several and not (folder / "certificate.json").exists() else [folder]:
         try:
-            print(f"{one}: {book.verify(one)}.")
+            print(f"{one}: {nvo.ledger.verify(one)}.")
         except ValueError as error:
             say(f"failed: {one}: {error}")
             raise typer.Exit(1) from None

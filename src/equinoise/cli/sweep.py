@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from equinoise.cli import common
-from equinoise.cli.common import AsJson, Dask, Jobs, Out, argument, option
 
 _FILE = "What to simulate: its keys are parameters, and [grid] has lists of values."
 _REPLICATES = "In place of the file's n_replicates: a number, or a slice such as 300:400."
@@ -14,12 +13,12 @@ _REPLICATES = "In place of the file's n_replicates: a number, or a slice such as
 
 def command(
     context: typer.Context,
-    file: Annotated[Path, argument(_FILE, "FILE.toml")],
-    replicates: Annotated[str | None, option(_REPLICATES, metavar="N|A:B")] = None,
-    jobs: Jobs = None,
-    dask: Dask = None,
-    out: Out = Path("equinoise-sweep"),
-    as_json: AsJson = False,
+    file: Annotated[Path, common.argument(_FILE, "FILE.toml")],
+    replicates: Annotated[str | None, common.option(_REPLICATES, metavar="N|A:B")] = None,
+    jobs: common.Jobs = None,
+    dask: common.Dask = None,
+    out: common.Out = Path("equinoise-sweep"),
+    as_json: common.AsJson = False,
 ) -> None:
     """Run a simulation at every point of a grid.
 

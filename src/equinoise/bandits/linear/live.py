@@ -9,9 +9,11 @@ from equinoise._files import loaded
 from equinoise._live import Live, locked, whole
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Ints, PathLike, Self, Sequence
+from equinoise.bandits.linear import kernels, task
 from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, regular_ridge
 from equinoise.bandits.policies.registry import check_bounds
 from equinoise.bandits.result import means_of
+from equinoise.bandits.rewards import make_streams
 from equinoise.mechanisms import VectorCounter
 
 _KIND = "equinoise linear bandit, version 1"
@@ -142,9 +144,6 @@ class LinearBandit(Live):
 
     def _start(self, key: Any) -> None:
         """Begin with nothing known."""
-        from equinoise.bandits.linear import task
-        from equinoise.bandits.rewards import make_streams
-
         k, d = len(self.arms), self.dimension
         self._tabulate(self._setting.get("horizon", _ROOM))
         self._learner = task.make_learner(self._plan, k, d, self._setting["ridge"])
@@ -155,8 +154,6 @@ class LinearBandit(Live):
 
     def _tabulate(self, horizon: int) -> None:
         """Make the table of widths for so many pulls of an arm."""
-        from equinoise.bandits.linear import task
-
         given, longest = self._setting, np.zeros((1, 1, self.dimension))
         longest[0, 0, 0] = given.get("longest", 1.0)
         how: dict[str, Any] = {"binary": False, "clip": (0.0, 1.0), "epsilon": given.get("epsilon", np.inf)}
@@ -182,9 +179,7 @@ class LinearBandit(Live):
     @locked
     def gram_inverse(self) -> Floats:
         """V^-1 of every arm, float64[K, d, d], V = ridge I + the sum of x x' over its told rewards."""
-        from equinoise.bandits.linear.task import gram_inverse
-
-        found: Floats = gram_inverse(self._learner, len(self.arms), self.dimension)[0]
+        found: Floats = task.gram_inverse(self._learner, len(self.arms), self.dimension)[0]
         return found
 
     @property
@@ -252,8 +247,6 @@ class LinearBandit(Live):
         return Selection(self._rounds - 1, self.arms[place], self._line)
 
     def _choose(self, shown: Floats) -> int:
-        from equinoise.bandits.linear import kernels
-
         self._scratch.context[:, 0] = shown.reshape(-1)
         kernels.choose(self._plan, self._learner, self._scratch, self._rounds)
         return int(self._scratch.arm[0])
@@ -261,8 +254,6 @@ class LinearBandit(Live):
     @whole
     def update(self, arm: int | str | Selection, reward: float) -> None:
         """Tell the reward of a selection, or of the oldest open one of an arm; it is within the bounds."""
-        from equinoise.bandits.linear import kernels
-
         number = self._number(arm)
         value = float(reward) if isinstance(reward, bool | np.bool_) else reward
         told = (_checks.number("reward", value, self._low, self._high) - self._low) / (self._high - self._low)

@@ -18,7 +18,7 @@ from equinoise.nvo import Histogram, NoiseGame, Profile, registry, twins
 from equinoise.nvo.columns import Column, read_column
 from equinoise.nvo.game import checked_restarts
 from equinoise.nvo.noise import RULES, positive, refuse_large
-from equinoise.nvo.release import certificate, composition, folder as folder, rows as drawn
+from equinoise.nvo.release import certificate, composition, folder as folder, ledger as ledger, rows as drawn
 from equinoise.report import figures
 from equinoise.report.exhibit import csv_bytes
 
