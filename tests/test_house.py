@@ -36,7 +36,7 @@ STILL = {
     "nvo": 5_429,
     "inference": 2_056,
     "experiments": 4_049,
-    "cli": 1_175,
+    "cli": 1_180,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

@@ -30,7 +30,7 @@ def command(
     out: common.Out = Path("equinoise-audit"),
     as_json: common.AsJson = False,
 ) -> None:
-    """Look for violations of privacy in the mechanisms of this installation.
+    """Look for violations of privacy in the mechanisms here.
 
     Shows a lower bound on the epsilon of each, exact or from draws. A bound above what is claimed shows a
     fault; one below proves nothing. Exits with 1 where a violation is shown, with 0 otherwise. Writes

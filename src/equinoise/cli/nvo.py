@@ -197,9 +197,10 @@ def command(
 
 
 def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER")]) -> None:
-    """Check that a release is whole and unchanged, and where its private part is there, certified.
+    """Check that a release is whole, unchanged and certified.
 
-    Prints a line for it, of several columns for each. Exits 1 where something is not as it was released.
+    Where its private part is there, the records too. Prints a line for it, of several columns for each, and
+    exits 1 where something is not as it was released.
     """
     from equinoise.experiments.commands import nvo
 
