@@ -49,7 +49,7 @@ def test_options_are_those_of_the_search(name):
     taken = inspect.signature(getattr(NoiseGame, row.method)).parameters
     for option, what in row.options.items():
         assert taken[option].default == what.default
-    left = set(taken) - set(row.options) - {"self", "seed", "start", "executor", "progress"}
+    left = set(taken) - set(row.options) - {"self", "seed", "start", "executor", "progress", "resume"}
     assert not left
     assert checked(name, row.options, {}) == {option: what.default for option, what in row.options.items()}
 

@@ -85,7 +85,7 @@ def test_exhibits_of_tests_say_the_shares_that_were_found():
 def test_the_quick_scale_lowers_replicates_and_the_full_one_does_not():
     seen = []
 
-    def compute(scale, *, seed, executor, watch):
+    def compute(scale, *, seed, executor, watch, kept):
         seen.append((scale, seed))
         watch(0.5)
         return scale

@@ -73,6 +73,7 @@ class Parameters:
                 _checks.epsilon(getattr(self, name), name, allow_infinite=False)
         _checks.choice("search", self.search, SEARCHES)
         _checks.choice("bound", self.bound, _SECONDS)
+        checked_restarts(self.restarts, 1)
         if isinstance(self.resolve, str):
             _checks.choice("resolve", self.resolve, ("all", "a number of records"))
         else:
