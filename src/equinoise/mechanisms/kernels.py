@@ -67,8 +67,12 @@ def popcount(n: Any) -> Any:
 
 @njit(forceinline=True)
 def kary_digit(n: Any, half: Any) -> Any:
-    """Return the lowest digit of n >= 0 in balanced base k = 2 half + 1."""
-    return np.int64(np.uint64(n + half) % np.uint64(2 * half + 1)) - half
+    """Return the lowest digit of 0 <= n < 2^50 in balanced base k = 2 half + 1.
+
+    Times 1/k in place of a division: half a unit is added, so that what is rounded off decides nothing.
+    """
+    quotient = np.int64((n + half + 0.5) * (1.0 / (2.0 * half + 1.0)))
+    return n - quotient * (2 * half + 1)
 
 
 @njit
