@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _elementary
 from equinoise._checkpoint import kept_as
 from equinoise._checks import Row
 from equinoise._typing import Any, ArrayLike, Callable, Floats, Mapping
@@ -310,27 +310,33 @@ def _best_code(
 
     `longest` is the most actions of a strategy, `total` the sum of r^2, `most` the largest such sum that can
     be last together, `root_q` the root of Q. Of 900 values of U the best is taken, and theta from it, since
-    theta is tiny where 2 q is; C is flat where it is least.
+    theta is tiny where 2 q is; C is flat where it is least. NumPy finds the best, and the C library computes
+    it, so that no bit depends on NumPy's vector code.
     """
-    u = np.geomspace(1e-3, 8.0, 900)
-    ch, sc = 2.0 * (np.cosh(u) - 1.0) / u**2, np.sinh(u) / u
+    tries = _elementary.geometric(1e-3, 8.0, 900)
     top = min(4.0 * max(1.0, 0.5 * math.expm1(min(epsilon, 40.0))), MAX_BUCKETS)
     best = (math.inf, 1, 0.0)
-    tried = {*np.geomspace(1.0, top, 100).astype(np.int64).tolist(), min(longest, MAX_BUCKETS)}
-    for k in sorted(tried):
-        code = Hashing.of(epsilon, k)
+    tried = {*_elementary.geometric(1.0, top, 100).astype(np.int64).tolist(), min(longest, MAX_BUCKETS)}
+
+    def cost(code: Hashing, u: Any, of: Any) -> Any:  # C and rho/eta, `of` what has the functions
         moment = code.second_moment(longest)
         deviation = math.sqrt(moment)
+        ch, sc = 2.0 * (of.cosh(u) - 1.0) / u**2, of.sinh(u) / u
         theta = u * deviation / code.gain
         w = ch * theta**2 / 2.0
+        constant = (
+            total * moment / 2.0 * ch * of.expm1(w) / w * (1.0 + theta * sc / deviation)
+            + most * (code.gain**2 * code.pair / 2.0 * ch * of.exp(w) + code.gain * (sc - 1.0) / u)
+            + deviation * root_q / theta
+        )
+        return constant, deviation * root_q / theta
+
+    for k in sorted(tried):
+        code = Hashing.of(epsilon, k)
         with np.errstate(over="ignore", invalid="ignore"):
-            constant = (
-                total * moment / 2.0 * ch * np.expm1(w) / w * (1.0 + theta * sc / deviation)
-                + most * (code.gain**2 * code.pair / 2.0 * ch * np.exp(w) + code.gain * (sc - 1.0) / u)
-                + deviation * root_q / theta
-            )
-        i = int(np.nanargmin(constant))  # what overflows, to infinity or NaN, is not the least
-        best = min(best, (float(constant[i]), k, deviation * root_q / float(theta[i])))
+            i = int(np.nanargmin(cost(code, tries, np)[0]))  # what overflows is not the least
+        constant, exploring = cost(code, float(tries[i]), math)
+        best = min(best, (constant, k, exploring))
     return best
 
 

@@ -116,6 +116,15 @@ def hybrid_total(totals: Floats, base: int, n: int, value: float) -> float:
     return total
 
 
+@njit
+def kary_begins(n: int, half: int) -> bool:
+    """Return whether the n-th sum is the first that takes draws off at a level: n is (k^j + 1)/2."""
+    reach = half
+    while reach < n - 1:
+        reach += reach * 2 * half + half
+    return reach == n - 1
+
+
 @njit(forceinline=True)
 def kary_total(kept: Floats, base: int, n: int, half: int, digit: int, noise: float, block: Any) -> float:
     """Return the noise in the n-th sum of a k-ary counter, in units of a node's scale; half is (k - 1)/2.
@@ -126,7 +135,19 @@ def kary_total(kept: Floats, base: int, n: int, half: int, digit: int, noise: fl
     taken off in the next k. Only a level's first ones come from the xoshiro256++ stream that begins at
     `block`, where `digit`, the lowest of n - 1, is half, so that it turns.
     """
-    at, rest, part = base, n - 1, half + 1
+    if digit != half:
+        old, back = kept[base], base + half + 1 + min(digit, -1)  # of use for digits below 0
+        spare = kept[back]
+        kept[back] = spare if digit >= 0 else noise
+        kept[base] = old + (noise if digit >= 0 else spare)
+        return kept[base]
+    return _kary_turn(kept, base, n, half, noise, block)
+
+
+@njit
+def _kary_turn(kept: Floats, base: int, n: int, half: int, noise: float, block: Any) -> float:
+    """Do so where the lowest digit turns from half to -half."""
+    at, rest, part, digit = base, n - 1, half + 1, half
     s0, s1, s2, s3 = block
     while digit == half:
         taken = 0.0
