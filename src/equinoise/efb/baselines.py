@@ -58,7 +58,7 @@ def _ixomd(tree: GameTree, given: Tuning) -> Learner:
     widest, horizon = tree.max_actions, given.horizon
     rate = math.sqrt(math.log(widest) / (widest * horizon))
     widths = np.diff(tree.action_ptr)
-    divergence = setup.largest(tree, np.repeat(np.log(widths), widths), setup.LONGEST)
+    divergence = setup.fold(tree, np.repeat(np.log(widths), widths), setup.LONGEST)[0]
     slope = rate * tree.n_actions
     bound = min(divergence / rate + slope * horizon, float(horizon)) if rate > 0.0 else 0.0
     exploration = np.full(tree.n_actions, rate / 2.0)

@@ -14,7 +14,7 @@ from equinoise._files import loaded, save_arrays
 from equinoise._random import stream_key
 from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Iterator, NamedTuple, Words
 from equinoise.efb import baselines
-from equinoise.efb.kernels import learner as _learner, setup, symbol, trial, weights as _weights
+from equinoise.efb.kernels import learner as _learner, setup, trial, weights as _weights
 from equinoise.efb.protocol.messages import Report
 from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
 from equinoise.games import Environment, GameTree, Policy, Schedule
@@ -151,7 +151,7 @@ class _Task(NamedTuple):
     """All that a block of replicates needs, picklable."""
 
     tree: GameTree
-    plan: trial.Plan | symbol.SymbolPlan
+    plan: trial.Plan | trial.SymbolPlan
     chances: tuple[trial.Chance, ...]
     segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
     learner: baselines.Learner
