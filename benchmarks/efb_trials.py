@@ -47,7 +47,9 @@ class Trials:
 
     def visited(self, n=2000):
         """Return the mean number of infosets that a trial visits under the present policy."""
-        return np.mean([learner.draw(self.seat, None, self.seat.plan.actions, t) for t in range(n)])
+        return np.mean(
+            [learner.draw(self.seat, None, self.seat.scale, self.seat.plan.actions, t) for t in range(n)]
+        )
 
 
 def main():

@@ -27,11 +27,11 @@ class Learner:
         self.seat = _trial.Seat(plan, self.weights, self.visits, source, source, 0.0, 0.0, None, 0.0)
 
     def draw(self, trial):
-        return _kernels.draw(self.seat, None, self.seat.plan.actions, trial)
+        return _kernels.draw(self.seat, None, self.seat.scale, self.seat.plan.actions, trial)
 
     def update(self, n, values, learning_rate):
         self.visits.value[:n] = values
-        _kernels.update(self.seat._replace(rate=float(learning_rate)), None, n, 0)
+        _kernels.update(self.seat._replace(rate=float(learning_rate)), None, 0.0, n, 0)
 
     def visit(self, infosets, actions):
         """Write a visit list by hand, as if this strategy had been drawn with mu + gamma = 1."""

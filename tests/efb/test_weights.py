@@ -121,7 +121,7 @@ def force(server, values, *, refused):
     assert server.trial == report.trial and server.policy.tobytes() == policy
     n = len(server.draw().actions)
     server._seat.visits.value[:n] = values
-    _kernels.update(server._seat, None, n, 0)
+    _kernels.update(server._seat, None, server._seat.scale, n, 0)
     server.skip()
 
 

@@ -189,18 +189,13 @@ def tune(
         eta = sqrt(ln S/(T C)), and exploration rho = eta sqrt(V0 Q)/theta with costs r(a)^2 in Q.
     loss_range : (low, high) or float64[A, 2]
         Where the losses straight below an action lie, within [0, 1]; public. The narrower around 1/2, the
-        less noise. Of use with "hashing" only.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For wrong arguments, and for "paper" with "hashing".
+        less noise. Of use with "hashing" only. TypeError or ValueError for wrong arguments.
 
     Notes
     -----
-    Without noise "sharp" needs no exploration, and the mechanism does not matter: eta = sqrt(2 ln S/(N T)), N
-    the most actions that one deterministic environment can make last. It keeps implicit exploration,
-    gamma(a) = eta/2 [2]_, for its smaller spread; what that may cost is in the bound.
+    Without noise "sharp" has eta = sqrt(2 ln S/(N T)) with either mechanism, N the most actions that one
+    deterministic environment can make last. It needs no exploration, but keeps gamma(a) = eta/2 [2]_ for its
+    smaller spread; what that may cost is in the bound.
 
     References
     ----------
@@ -262,8 +257,8 @@ def checked_for(
     if not own.symbols and tuning.rule not in RULES:
         return own
     made = _ruled(tree, horizon, epsilon, scale, tuning.rule, own.radius)
-    same = all(getattr(made, x) == getattr(own, x) for x in ("learning_rate", "symbols", "explore"))
-    return made if same and np.array_equal(made.exploration, own.exploration) else own
+    names = "learning_rate", "symbols", "explore", "exploration"
+    return made if all(np.array_equal(getattr(made, x), getattr(own, x)) for x in names) else own
 
 
 def _own(tree: GameTree, given: Tuning) -> Tuning:
@@ -296,10 +291,11 @@ def _ruled(
     rate = math.sqrt(start_cost / (horizon * constant)) if constant > 0.0 else 0.0
     explore = min(rate * exploring, 0.5)
     setup.split(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, explore)
-    slope = rate * constant if rate * exploring <= 0.5 else 1.0
-    bound = min(2.0 * math.sqrt(horizon * constant * start_cost), float(horizon)) if slope < 1.0 else horizon
-    made = Tuning(rate, seal(nu), float(bound), "sharp", horizon, epsilon, start_cost, slope)
-    return replace(made, mechanism="hashing", symbols=2 * buckets, explore=explore, radius=seal(radius))
+    slope, bound = rate * constant if rate * exploring <= 0.5 else 1.0, float(horizon)
+    if slope < 1.0:
+        bound = min(2.0 * math.sqrt(horizon * constant * start_cost), bound)
+    made = rate, seal(nu), bound, "sharp", horizon, epsilon, start_cost, slope, 0.0
+    return Tuning(*made, "hashing", 2 * buckets, explore, seal(radius))
 
 
 def _best_code(

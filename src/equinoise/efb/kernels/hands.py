@@ -112,7 +112,7 @@ def run_hands(game: Histories, players: Any, table: Table, source: Source, start
     for trial in range(start, stop):
         for j in range(len(players)):
             seat, waiting = players[j].seat, players[j].waiting
-            length[j] = learner.draw(seat, seat.code, seat.plan.actions, trial)
+            length[j] = learner.draw(seat, seat.code, seat.scale, seat.plan.actions, trial)
             learner.prepare(seat, seat.code, seat.scale, length[j], trial)
             waiting[0] += 1.0
             for i in range(length[j]):  # of the visits only, since no other policies may change now

@@ -23,39 +23,41 @@ _SPARE = np.uint64(2)  # bits of a word beyond the 62 that draw a symbol
 
 
 @njit(forceinline=True)
-def draw(seat: Seat, code: Any, ahead: Any, trial: Any) -> int:
+def draw(seat: Seat, code: Any, scale: Any, ahead: Any, trial: Any) -> int:
     """Draw a reduced strategy, breadth first; fill the visit list and return its length n.
 
     At each visited infoset s an action is drawn from pi(. | s) = w / sum of w over s. Position i takes word i
     of the stream (key; 0, trial, replicate, STRATEGY). With a code it takes word i + 1, and the first says
     whether the strategy comes from the exploration nu, with probability `explore`, or from the policy. For
-    `ahead`, which is asked for without a code, see :func:`equinoise.efb.kernels.weights.pick`.
+    `ahead`, which is asked for with a scale, see :func:`equinoise.efb.kernels.weights.pick`.
     """
     s0, s1, s2, s3 = _trial.stream(seat.source, trial, STRATEGY)
     n = 0
-    if code is None:
-        n = _descend(seat, code, None, ahead, s0, s1, s2, s3)
+    if scale is not None:
+        n = _descend(seat, code, scale, None, ahead, s0, s1, s2, s3)
     if code is not None:
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         if uniform(word) < seat.explore:
             n = _explore(seat, code, s0, s1, s2, s3)
         else:
-            n = _descend(seat, code, None, seat.plan.own, s0, s1, s2, s3)
+            n = _descend(seat, code, scale, None, seat.plan.own, s0, s1, s2, s3)
     return n
 
 
 @njit
 def _explore(seat: Seat, code: Any, s0: Any, s1: Any, s2: Any, s3: Any) -> int:
     """Draw from nu: a function that is called, since few trials come here."""
-    return _descend(seat, code, seat.plan.cumulative, None, s0, s1, s2, s3)
+    return _descend(seat, code, None, seat.plan.cumulative, None, s0, s1, s2, s3)
 
 
 @njit(forceinline=True)
-def _descend(seat: Seat, code: Any, shares: Any, ahead: Any, s0: Any, s1: Any, s2: Any, s3: Any) -> int:
-    """Draw from the policy, or where there are `shares` from these running sums.
+def _descend(
+    seat: Seat, code: Any, scale: Any, shares: Any, ahead: Any, s0: Any, s1: Any, s2: Any, s3: Any
+) -> int:
+    """Draw from the policy, where there is something `ahead`, or from the running sums `shares`.
 
-    Without a code ``picked`` and ``others`` are probabilities, mu(a) is their product along the path, and
-    ``divisor`` is mu(a) + gamma(a). With one they are weights: :func:`_divide` needs few of them.
+    With a scale ``picked`` and ``others`` are probabilities, mu(a) is their product along the path, and
+    ``divisor`` is mu(a) + gamma(a). With a code they are weights: :func:`_divide` is asked for few of them.
     """
     plan, weights, visits = seat[:3]
     visits.infoset[0] = 0
@@ -68,19 +70,19 @@ def _descend(seat: Seat, code: Any, shares: Any, ahead: Any, s0: Any, s1: Any, s
         width = plan.infosets[s + 1]["first"] - first
         shared = plan.infosets[s]["exploration"]
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        if shares is None:
+        a, w, rest, mu = first, 0.0, 0.0, 0.0
+        if ahead is not None:
             a, w, rest = pick(weights, ahead, first, width, s, uniform(word))
-        else:
+        if shares is not None:
             a = first_above(shares, first, first + width, uniform(word))
             w, rest = look(weights, first, width, s, a)
-        mu = 0.0
-        if code is None:
-            scale = 1.0 / (w + rest)
-            w *= scale
-            rest *= scale
+        if scale is not None:
+            whole = 1.0 / (w + rest)
+            w *= whole
+            rest *= whole
             mu = visits.reach[i] * w
             visits.divisor[i] = mu + (shared if shared >= 0.0 else plan.actions[a]["exploration"])
-        else:
+        if code is not None:
             prefetch(plan.own, a)
         visits.action[i] = a
         visits.picked[i] = w
@@ -89,9 +91,9 @@ def _descend(seat: Seat, code: Any, shares: Any, ahead: Any, s0: Any, s1: Any, s
         if shared < 0.0:
             for c in range(plan.actions[a]["child"], plan.actions[a + 1]["child"]):
                 visits.infoset[n] = c
-                if code is None:
+                if scale is not None:
                     visits.reach[n] = mu
-                else:
+                if code is not None:
                     visits.parent[n] = i
                 prefetch(weights.weight, plan.infosets[c]["first"])
                 prefetch(weights.weight, plan.infosets[c]["first"] + 8)
@@ -162,21 +164,21 @@ def learn(seat: Seat, code: Any, scale: Any, n: int, trial: Any, last: int, loss
         own = pair_of(last, visits.half[last // code.n_buckets], code.n_buckets)
         radius = seat.plan.own[visits.action[last]]["radius"]
         symbol = symbol_of(code, secret_word(seat.source, trial), own, loss - 0.5, radius)
-    update(seat, code, n, symbol)
+    update(seat, code, scale, n, symbol)
 
 
 @njit(forceinline=True)
-def update(seat: Seat, code: Any, n: int, symbol: Any) -> None:
+def update(seat: Seat, code: Any, scale: Any, n: int, symbol: Any) -> None:
     """Update the policy by a report, exactly as exponential weights over reduced strategies would.
 
-    Without a code the report are the n values y(a), and lhat(a) = y(a) / (mu(a) + gamma(a)). A symbol says
+    With a scale the report are the n values y(a), and lhat(a) = y(a) / (mu(a) + gamma(a)). A symbol says
     y(a) = s z(a) r(a) G where h(a) = j, else 0, and lhat(a) = y(a) / ((1 - rho) mu(a) + rho nu(a)); with more
     than a few buckets most estimates are 0, and what has none below it is left alone.
     Bottom-up over the visits, a the picked action, W = exp(-eta lhat(a)) times Z of the child infosets of a,
     w(a) becomes w(a) W, and Z(s) = sum of the new weights over the old = pi(others) + pi(a) W.
     """
     visits, rate = seat.visits, seat.rate
-    if code is None:
+    if scale is not None:
         for i in range(n):
             visits.factor[i] = moved_by(-rate * visits.value[i] / visits.divisor[i])
         push(seat, n)
@@ -251,7 +253,7 @@ def run_trials(seat: Seat, chance: Chance, start: int, stop: int) -> Any:
     visits = seat.visits
     expected = observed = 0.0
     for trial in range(start, stop):
-        n = draw(seat, seat.code, chance.actions, trial)
+        n = draw(seat, seat.code, seat.scale, chance.actions, trial)
         last, u = _trial.walk(seat.plan, chance, visits, seat.source, trial)
         prefetch(chance.actions, visits.action[last])
         for i in range(n):

@@ -150,8 +150,7 @@ def _numbers(data: bytes) -> list[int]:
         numbers[-1] |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            numbers.append(0)
-            shift = 0
+            numbers, shift = [*numbers, 0], 0
     return numbers[:-1] if not shift else []
 
 

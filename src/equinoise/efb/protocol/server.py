@@ -120,7 +120,7 @@ class Server(Live):
         self._check_horizon()
         if not self._drawn:
             seat = self._seat
-            self._drawn = _learner.draw(seat, seat.code, seat.plan.actions, self._trial)
+            self._drawn = _learner.draw(seat, seat.code, seat.scale, seat.plan.actions, self._trial)
         return self._drawn
 
     def _check_horizon(self) -> None:
@@ -141,14 +141,14 @@ class Server(Live):
         seat, code = self._seat, self._seat.code
         if code is None:
             seat.visits.value[:n] = self._checked_values(report, n)
-            _learner.update(seat, None, n, 0)
+            _learner.update(seat, code, seat.scale, n, 0)
         elif report.symbol is None or report.symbol >= self.tuning.symbols:
             raise ValueError(
                 f"report must be one of {self.tuning.symbols} symbols, got {_checks.shown(report)}"
             )
         elif seat.rate > 0.0:
             _learner.prepare(seat, code, seat.scale, n, self._trial)
-            _learner.update(seat, code, n, report.symbol)
+            _learner.update(seat, code, seat.scale, n, report.symbol)
         self.skip()
 
     def _checked_values(self, report: Report, n: int) -> Floats:

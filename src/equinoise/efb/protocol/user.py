@@ -30,16 +30,11 @@ class User:
         changes by a factor of at most e^epsilon. math.inf sends the values as they are.
     noise : {"secure", "float"}
         "secure" takes the operating system's randomness: for a symbol in whole numbers, exactly; for noised
-        losses with OpenDP, which must be installed. "float" is for simulations: fast and reproducible, and
-        the low bits of its noised losses give the values away.
+        losses with OpenDP, else ImportError. "float" is for simulations: fast and reproducible, and the low
+        bits of its noised losses give the values away.
     seed : int, optional
         Of "float" noise, which repeats itself for the same trial; None takes randomness from the operating
-        system. "secure" takes none.
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError
-        For secure noise on losses where OpenDP is missing, and for wrong arguments.
+        system. "secure" takes none. TypeError or ValueError for wrong arguments.
 
     Notes
     -----
@@ -142,19 +137,9 @@ def play(
 ) -> tuple[int, float]:
     """Play a strategy against an environment, as :func:`equinoise.efb.simulate` does in replicate 0.
 
-    Parameters
-    ----------
-    environment : Environment or Schedule
-        A schedule plays the environment of the strategy's trial.
-    strategy : Strategy
-        TypeError or ValueError for one that is none of the environment's tree, or of a trial beyond the
-        schedule.
-    seed : int, optional
-        The same seed and trial make chance do the same, whatever is played; None is as of :class:`User`.
-
-    Returns
-    -------
-    last_action, loss : int, float
+    Return (last action, loss). A schedule plays the environment of the strategy's trial. The same seed and
+    trial make chance do the same, whatever is played; None takes randomness from the operating system.
+    TypeError or ValueError for a strategy that is none of the environment's tree, or beyond the schedule.
 
     Examples
     --------
