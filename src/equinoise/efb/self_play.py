@@ -120,8 +120,6 @@ class SelfPlayRun:
 
 @kept_as("equinoise.efb.self_play._Match")
 class _Match(NamedTuple):
-    """All that a block of replicates needs, picklable."""
-
     game: JointGame
     plans: tuple[Any, ...]
     learners: tuple[baselines.Learner, ...]
@@ -213,7 +211,6 @@ def self_play(
 
 @kept_as("equinoise.efb.self_play._run_block")
 def _run_block(match: _Match, start: int, stop: int) -> dict[str, Floats]:
-    """Run the replicates start..stop-1."""
     game, n = match.game, len(match.plans)
     setup.sealed(game.histories)
     shape = (stop - start, len(match.checkpoints))
@@ -243,7 +240,6 @@ def _run_block(match: _Match, start: int, stop: int) -> dict[str, Floats]:
 
 
 def _player(match: _Match, number: int, replicate: int) -> hands.Player:
-    """Return the start of a player, whose learner has a key of its own."""
     tree, learner = match.game.trees[number], match.learners[number]
     own, visits = setup.derived_key(match.key, SEAT, number), setup.make_visits(tree)
     seat = setup.make_seat(tree, match.plans[number], visits, learner, own, replicate)

@@ -144,8 +144,6 @@ def named_epsilon(epsilon: float) -> str:
 
 @kept_as("equinoise.efb.simulate._Task")
 class _Task(NamedTuple):
-    """All that a block of replicates needs, picklable."""
-
     tree: GameTree
     plan: trial.Plan | trial.SymbolPlan
     chances: tuple[trial.Chance, ...]
@@ -278,7 +276,6 @@ def pieces(start: int, stop: int, work: int) -> Iterator[tuple[int, int]]:
 
 @kept_as("equinoise.efb.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, Floats]:
-    """Run the replicates start..stop-1."""
     for chance in task.chances:
         setup.sealed(chance)
     visits, ptr = setup.make_visits(task.tree), task.tree.action_ptr

@@ -79,7 +79,6 @@ def _quarters(values: Floats, start: int, width: int) -> Any:
 
 @njit(forceinline=True)
 def _block_sum(values: Floats, start: int, width: int) -> float:
-    """Return the sum of at most 16 values."""
     a, b, c, d = _quarters(values, start, width)
     return (a + b) + (c + d)
 

@@ -128,7 +128,6 @@ class Report:
 
 
 def _vector(given: ArrayLike | None) -> Floats:
-    """Return a vector of any numbers as float64, or raise."""
     try:
         values = np.asarray(given)
     except ValueError:

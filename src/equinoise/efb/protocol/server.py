@@ -152,7 +152,6 @@ class Server(Live):
         self.skip()
 
     def _checked_values(self, report: Report, n: int) -> Floats:
-        """Return the values of a report that holds one for each of the n actions drawn, or raise."""
         values, most = report.values, _RARE * noise_scale(self.tuning.epsilon)
         if values is None or len(values) != n:
             got = 0 if values is None else len(values)
