@@ -58,7 +58,7 @@ def _ixomd(tree: GameTree, given: Tuning) -> Learner:
     widest, horizon = tree.max_actions, given.horizon
     rate = math.sqrt(math.log(widest) / (widest * horizon))
     widths = np.diff(tree.action_ptr)
-    divergence = setup.largest(tree, np.repeat(np.log(widths), widths), setup.LONGEST)
+    divergence = setup.fold(tree, np.repeat(np.log(widths), widths), setup.LONGEST)[0]
     slope = rate * tree.n_actions
     bound = min(divergence / rate + slope * horizon, float(horizon)) if rate > 0.0 else 0.0
     exploration = np.full(tree.n_actions, rate / 2.0)
@@ -138,21 +138,16 @@ def strategies(tree: GameTree) -> Flags:
     return below[0]
 
 
-def flatten(environment: Environment | Schedule, table: Flags) -> tuple[GameTree, Environment | Schedule]:
+def flatten(schedule: Schedule, table: Flags) -> Schedule:
     """Make the game in which a whole reduced strategy, of `table` bool[S, A], is one action of one infoset.
 
     An action has a leaf for each loss that occurs, with the probability that it has in the game.
     """
-    parts = environment.environments if isinstance(environment, Schedule) else (environment,)
-    losses = np.unique(np.concatenate([part.leaf_loss for part in parts]))
-    n, width = len(table), len(losses)
-    ptr = np.array([0, n]), np.ones(n + 1, dtype=np.int64), np.arange(n + 1) * width
-    tree = GameTree(*ptr)
-    root, leaf_loss = np.ones(1), np.tile(losses, n)
-    flat = [Environment(tree, root, _leaf_prob(part, table, losses), leaf_loss) for part in parts]
-    if isinstance(environment, Schedule):
-        return tree, Schedule(tuple(zip(flat, environment.trials.tolist(), strict=True)))
-    return tree, flat[0]
+    losses = np.unique(np.concatenate([part.leaf_loss for part in schedule.environments]))
+    n, root, leaf_loss = len(table), np.ones(1), np.tile(losses, len(table))
+    tree = GameTree(np.array([0, n]), np.ones(n + 1, dtype=np.int64), np.arange(n + 1) * len(losses))
+    flat = [(_leaf_prob(part, table, losses), lasts) for part, lasts in schedule.entries]
+    return Schedule(tuple((Environment(tree, root, prob, leaf_loss), lasts) for prob, lasts in flat))
 
 
 def _leaf_prob(environment: Environment, table: Flags, losses: Floats) -> Floats:

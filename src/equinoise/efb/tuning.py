@@ -189,18 +189,13 @@ def tune(
         eta = sqrt(ln S/(T C)), and exploration rho = eta sqrt(V0 Q)/theta with costs r(a)^2 in Q.
     loss_range : (low, high) or float64[A, 2]
         Where the losses straight below an action lie, within [0, 1]; public. The narrower around 1/2, the
-        less noise. Of use with "hashing" only.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For wrong arguments, and for "paper" with "hashing".
+        less noise. Of use with "hashing" only. TypeError or ValueError for wrong arguments.
 
     Notes
     -----
-    Without noise "sharp" needs no exploration, and the mechanism does not matter: eta = sqrt(2 ln S/(N T)), N
-    the most actions that one deterministic environment can make last. It keeps implicit exploration,
-    gamma(a) = eta/2 [2]_, for its smaller spread; what that may cost is in the bound.
+    Without noise "sharp" has eta = sqrt(2 ln S/(N T)) with either mechanism, N the most actions that one
+    deterministic environment can make last. It needs no exploration, but keeps gamma(a) = eta/2 [2]_ for its
+    smaller spread; what that may cost is in the bound.
 
     References
     ----------
@@ -262,8 +257,8 @@ def checked_for(
     if not own.symbols and tuning.rule not in RULES:
         return own
     made = _ruled(tree, horizon, epsilon, scale, tuning.rule, own.radius)
-    same = all(getattr(made, x) == getattr(own, x) for x in ("learning_rate", "symbols", "explore"))
-    return made if same and np.array_equal(made.exploration, own.exploration) else own
+    names = "learning_rate", "symbols", "explore", "exploration"
+    return made if all(np.array_equal(getattr(made, x), getattr(own, x)) for x in names) else own
 
 
 def _own(tree: GameTree, given: Tuning) -> Tuning:
@@ -289,18 +284,18 @@ def _ruled(
     """Tune for one symbol a user and losses within r(a) float64[A] of 1/2; without a radius for values."""
     if radius is None:
         return _tuned(tree, horizon, epsilon, scale, rule)
-    of_infoset, nu, squares = np.empty(tree.n_infosets), np.empty(tree.n_actions), radius**2
-    root_q = setup.fold(tree.action_ptr, tree.infoset_ptr, squares, of_infoset, nu, setup.Q)
-    most, start_cost = setup.largest(tree, squares, setup.LAST), tree.log_n_strategies
-    longest, total = setup.longest(tree), float(squares.sum())
-    constant, buckets, exploring = _best_code(epsilon, longest, total, most, root_q)
+    squares, start_cost = radius**2, tree.log_n_strategies
+    root_q, of_infoset, nu = setup.fold(tree, squares, setup.Q)
+    most, total = setup.fold(tree, squares, setup.LAST)[0], float(squares.sum())
+    constant, buckets, exploring = _best_code(epsilon, setup.longest(tree), total, most, root_q)
     rate = math.sqrt(start_cost / (horizon * constant)) if constant > 0.0 else 0.0
     explore = min(rate * exploring, 0.5)
-    setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, explore)
-    slope = rate * constant if rate * exploring <= 0.5 else 1.0
-    bound = min(2.0 * math.sqrt(horizon * constant * start_cost), float(horizon)) if slope < 1.0 else horizon
-    made = Tuning(rate, seal(nu), float(bound), "sharp", horizon, epsilon, start_cost, slope)
-    return replace(made, mechanism="hashing", symbols=2 * buckets, explore=explore, radius=seal(radius))
+    setup.split(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, explore)
+    slope, bound = rate * constant if rate * exploring <= 0.5 else 1.0, float(horizon)
+    if slope < 1.0:
+        bound = min(2.0 * math.sqrt(horizon * constant * start_cost), bound)
+    made = rate, seal(nu), bound, "sharp", horizon, epsilon, start_cost, slope, 0.0
+    return Tuning(*made, "hashing", 2 * buckets, explore, seal(radius))
 
 
 def _best_code(
@@ -342,16 +337,15 @@ def _best_code(
 
 def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:
     """Tune for Laplace noise of any scale b on each reported value (the checked part of :func:`tune`)."""
-    of_infoset, exploration = np.empty(tree.n_infosets), np.empty(tree.n_actions)
     start_cost, n = tree.log_n_strategies, float(tree.n_actions)
     if rule == "sharp" and scale == 0.0:
-        most = setup.largest(tree, np.sign(np.diff(tree.leaf_ptr), dtype=np.float64), setup.LAST)
+        most = setup.fold(tree, np.sign(np.diff(tree.leaf_ptr), dtype=np.float64), setup.LAST)[0]
         rate = math.sqrt(2.0 * start_cost / (most * horizon))
         bound = min(start_cost / rate + rate * most * horizon, float(horizon)) if rate > 0.0 else 0.0
         exploration = seal(np.full(tree.n_actions, rate / 2.0))
         return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * most)
-    split = setup.Q if rule == "sharp" else setup.KAPPA
-    root = setup.fold(tree.action_ptr, tree.infoset_ptr, setup.ONE, of_infoset, exploration, split)
+    how = setup.Q if rule == "sharp" else setup.KAPPA
+    root, of_infoset, exploration = setup.fold(tree, setup.ONE, how)
     if rule == "paper":
         beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
         constant, per_rate, offset = 2.0 * scale**2 + 1.0 + beta, beta * n, 1.0
@@ -359,7 +353,7 @@ def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str
         (constant, per_rate), offset = _sharp(scale, root, n), 0.0
     rate = math.sqrt(start_cost / (n * horizon * constant))
     slope = rate * n * constant
-    setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
+    setup.split(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
     bound = min(math.sqrt(n * horizon * start_cost * constant) + slope * horizon + offset, float(horizon))
     return Tuning(rate, seal(exploration), bound, rule, horizon, epsilon, start_cost, slope, offset)
 

@@ -1,5 +1,6 @@
 """The built-in games: two pokers, and two families of any size for measuring."""
 
+import inspect
 import re
 from dataclasses import dataclass
 
@@ -72,31 +73,6 @@ def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Env
     >>> tree, tree.depth, environment.best_response()[0]
     (GameTree(1365 infosets, 2730 actions, 2048 leaves), 6, 0.25)
     """
-    sizes = _level_sizes(actions, observations, depth)
-    n_infosets, n_actions = sum(sizes), sum(sizes) * actions
-    n_inner = n_actions - sizes[-1] * actions
-    number = np.arange(n_actions + 1, dtype=np.int64)
-    tree = GameTree(
-        action_ptr=seal(np.arange(0, n_actions + 1, actions, dtype=np.int64)),
-        infoset_ptr=seal(1 + observations * np.minimum(number, n_inner)),
-        leaf_ptr=seal(np.maximum(number - n_inner, 0)),
-    )
-    picks = np.zeros(0)
-    first = 0
-    for size in sizes:
-        good = np.repeat(picks, observations) if first else np.zeros(1)
-        picks = np.repeat(good, actions)
-        infosets = np.arange(first, first + size)
-        picks[np.arange(size) * actions + infosets % actions] += 1.0
-        first += size
-    probability = np.full(n_infosets, 1.0 / observations)
-    probability[0] = 1.0
-    loss = 0.75 - 0.5 * (picks / depth)
-    return tree, Environment(tree, seal(probability), seal(np.ones(len(loss))), seal(loss))
-
-
-def _level_sizes(actions: int, observations: int, depth: int) -> list[int]:
-    """Return the number of infosets on every level, or refuse a tree that is too large."""
     actions = _checks.integer("actions", actions, 1)
     observations = _checks.integer("observations", observations, 1)
     depth = _checks.integer("depth", depth, 1)
@@ -107,21 +83,38 @@ def _level_sizes(actions: int, observations: int, depth: int) -> list[int]:
     if total * actions > _MOST:
         asked = f"complete({actions},{observations},{depth})"
         raise ValueError(f"actions, observations and depth must give at most 2^31 actions, got {asked}")
-    return sizes
+    n_actions = total * actions
+    n_inner = n_actions - sizes[-1] * actions
+    number = np.arange(n_actions + 1, dtype=np.int64)
+    tree = GameTree(
+        action_ptr=seal(np.arange(0, n_actions + 1, actions, dtype=np.int64)),
+        infoset_ptr=seal(1 + observations * np.minimum(number, n_inner)),
+        leaf_ptr=seal(np.maximum(number - n_inner, 0)),
+    )
+    picks, first = np.zeros(0), 0
+    for size in sizes:
+        picks = np.repeat(np.repeat(picks, observations) if first else np.zeros(1), actions)
+        picks[np.arange(size) * actions + np.arange(first, first + size) % actions] += 1.0
+        first += size
+    probability = np.full(total, 1.0 / observations)
+    probability[0] = 1.0
+    loss = 0.75 - 0.5 * (picks / depth)
+    return tree, Environment(tree, seal(probability), seal(np.ones(len(loss))), seal(loss))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Game(Row):
-    """A built-in game: what makes it, the names of its parameters (all integers), and small examples."""
+    """A built-in game: what makes it, of parameters that are all integers, and small examples."""
 
     make: Callable[..., Any]
-    parameters: tuple[str, ...] = ()
     examples: tuple[str, ...]
+    source: str = "for measuring"
 
     @property
     def form(self) -> str:
         """How the game is written with its parameters."""
-        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+        names = ", ".join(inspect.signature(self.make).parameters)
+        return f"{self.name}({names})" if names else self.name
 
 
 _ROWS = (
@@ -130,7 +123,6 @@ _ROWS = (
         summary="one card each and one bet, for two players or as many as one says",
         source="Kuhn (1950), A simplified two-person poker",
         make=kuhn_poker,
-        parameters=("players",),
         examples=("kuhn_poker", "kuhn_poker(players=3)"),
     ),
     Game(
@@ -143,17 +135,13 @@ _ROWS = (
     Game(
         name="bandit",
         summary="one infoset with n actions, each of which has a sure loss",
-        source="for measuring",
         make=bandit,
-        parameters=("n",),
         examples=("bandit(10)",),
     ),
     Game(
         name="complete",
         summary="a tree in which all infosets of a level look alike",
-        source="for measuring",
         make=complete,
-        parameters=("actions", "observations", "depth"),
         examples=("complete(3,3,3)",),
     ),
 )

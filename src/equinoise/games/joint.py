@@ -238,7 +238,6 @@ def best_response(game: object, policies: Iterable[object], player: int) -> tupl
 
 
 def _plans(game: JointGame, policies: Iterable[object]) -> list[Floats]:
-    """Return the realization plans of policies, one for each player."""
     given = listed(policies)
     if len(given) != len(game.trees):
         raise ValueError(f"policies must be {len(game.trees)}, one for each player, got {len(given)}")

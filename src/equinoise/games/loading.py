@@ -69,10 +69,8 @@ def load(
 
     Raises
     ------
-    FileNotFoundError
-        There is no such ``.efg`` file.
-    ImportError
-        The game is one of OpenSpiel, which is not installed.
+    FileNotFoundError, ImportError
+        There is no such ``.efg`` file; the game is one of OpenSpiel, which is not installed.
     TypeError, ValueError
         An argument is wrong. An infoset forgets (the message names it and two histories of the learner) or
         has now more, now fewer actions, a probability is wrong, a payoff is not finite, the game is too
@@ -118,9 +116,7 @@ def source_of(game: object, recall: str = "check") -> Any:
     source = from_words(game) if isinstance(game, str) else None
     if source is None:
         names = ", ".join(row.form for row in BUILT_IN.values())
-        takes = (
-            f"one of {names}, openspiel:NAME(...) or the path of an .efg file (in Python also a game object)"
-        )
-        words = f"game must be {takes}, got {_checks.shown(game)}"
+        takes = f"one of {names}, openspiel:NAME(...) or the path of an .efg file"
+        words = f"game must be {takes} (in Python also a game object), got {_checks.shown(game)}"
         raise ValueError(words) if isinstance(game, str) else TypeError(words)
     return source

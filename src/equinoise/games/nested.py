@@ -3,13 +3,12 @@
 import numbers
 import re
 from array import array
-from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any
+from equinoise._typing import Any, Iterator, Sequence
 from equinoise.games.efg import grammar
 from equinoise.games.efg.reader import GambitGame
 from equinoise.games.environment import Environment
@@ -121,7 +120,6 @@ def _check_ends(name: str, value: object) -> None:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """Yield the lists and dicts that another one holds."""
     held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return (part for part in held if isinstance(part, dict | list | tuple))
 
@@ -217,9 +215,8 @@ def _node(node: Any, players: Sequence[str], distributions: Distributions) -> _N
             raise TypeError(f"payoffs must be a list of {len(players)} numbers")
         return TERMINAL, "", (), tuple(map(_number, payoffs))
     if keys not in ({"chance", "actions"}, {"player", "infoset", "actions"}):
-        raise TypeError(
-            "a node must be a dict of payoffs, of chance and actions, or of player, infoset and actions"
-        )
+        words = "of payoffs, of chance and actions, or of player, infoset and actions"
+        raise TypeError(f"a node must be a dict {words}")
     actions = node["actions"]
     if not isinstance(actions, dict) or not actions or not all(isinstance(label, str) for label in actions):
         raise TypeError("actions must be a dict of nodes by their labels")

@@ -13,7 +13,6 @@ from equinoise._checkpoint import kept_as
 from equinoise._files import loaded, save_arrays
 from equinoise._typing import Any, Array, Callable, Flags, Floats, Ints, Sequence
 
-_Int = Ints
 _KIND = "equinoise game tree, version 1"
 POINTERS = ("action_ptr", "infoset_ptr", "leaf_ptr")
 LABELS = ("infoset_labels", "action_labels")
@@ -221,7 +220,6 @@ def parts(tree: GameTree) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _labels(name: str, labels: Sequence[str] | None, length: int) -> tuple[str, ...] | None:
-    """Check the labels of a tree."""
     if labels is None:
         return None
     if isinstance(labels, str) or not isinstance(labels, Sequence):
@@ -235,24 +233,18 @@ def _labels(name: str, labels: Sequence[str] | None, length: int) -> tuple[str, 
     return result
 
 
-def _check_pointers(action_ptr: _Int, infoset_ptr: _Int, leaf_ptr: _Int) -> None:
-    """Refuse pointer arrays that are no tree numbered breadth first."""
+def _check_pointers(action_ptr: Ints, infoset_ptr: Ints, leaf_ptr: Ints) -> None:
     n_infosets, n_actions = len(action_ptr) - 1, len(infoset_ptr) - 1
     for name, ptr in (("action_ptr", action_ptr), ("infoset_ptr", infoset_ptr)):
         if len(ptr) < 2:
             raise ValueError(f"{name} must have at least 2 entries, got {len(ptr)}")
     _ends("action_ptr", action_ptr, 0, n_actions, "the number of actions, len(infoset_ptr) - 1")
     _ends("infoset_ptr", infoset_ptr, 1, n_infosets, "the number of infosets, len(action_ptr) - 1")
-    if len(leaf_ptr) != n_actions + 1:
-        raise ValueError(
-            f"leaf_ptr must have as many entries as infoset_ptr, {n_actions + 1}, got {len(leaf_ptr)}"
-        )
+    if (n := len(leaf_ptr)) != n_actions + 1:
+        raise ValueError(f"leaf_ptr must have as many entries as infoset_ptr, {n_actions + 1}, got {n}")
     _ends("leaf_ptr", leaf_ptr, 0, None, "")
-    _all(
-        "action_ptr must rise: an infoset has at least one action",
-        action_ptr[1:] > action_ptr[:-1],
-        "infoset",
-    )
+    rises = action_ptr[1:] > action_ptr[:-1]
+    _all("action_ptr must rise: an infoset has at least one action", rises, "infoset")
     for name, ptr in (("infoset_ptr", infoset_ptr), ("leaf_ptr", leaf_ptr)):
         _all(f"{name} must not fall", ptr[1:] >= ptr[:-1], "action")
     has_child = infoset_ptr[1:] > infoset_ptr[:-1]

@@ -57,15 +57,6 @@ def settle_all(seat: Seat, sums: Floats, waiting: Floats) -> None:
 
 
 @njit(forceinline=True)
-def _count(player: Player, n: int) -> None:
-    """Add a trial's plan to the sums: of the n visits only, since no other policies may change now."""
-    seat, waiting = player.seat, player.waiting
-    waiting[0] += 1.0
-    for i in range(n):
-        _settle(seat.plan, seat.weights, player.sums, waiting, seat.visits.infoset[i])
-
-
-@njit(forceinline=True)
 def _deal(game: Histories, players: Any, position: Ints, source: Source, trial: int) -> int:
     """Play a hand with the strategies that were drawn; fill position, and return the terminal history.
 
@@ -120,10 +111,12 @@ def run_hands(game: Histories, players: Any, table: Table, source: Source, start
     length, position, total, together = table[0][0], table[0][1], table[1], table[2]
     for trial in range(start, stop):
         for j in range(len(players)):
-            seat = players[j].seat
+            seat, waiting = players[j].seat, players[j].waiting
             length[j] = learner.draw(seat, seat.code, seat.scale, seat.plan.actions, trial)
             learner.prepare(seat, seat.code, seat.scale, length[j], trial)
-            _count(players[j], length[j])
+            waiting[0] += 1.0
+            for i in range(length[j]):  # of the visits only, since no other policies may change now
+                _settle(seat.plan, seat.weights, players[j].sums, waiting, seat.visits.infoset[i])
         if together.size > 0:
             _count_together(game, players, together)
         z = _deal(game, players, position, source, trial)

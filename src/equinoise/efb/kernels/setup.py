@@ -1,7 +1,7 @@
-"""Set-up of a learner, two passes up and one down the tree: first policy, exploration, longest strategy.
+"""Set-up of a learner: passes over a tree for first policy and exploration, and the arrays of kernels.
 
-All passes go over infosets in their breadth-first numbers, so children come after parents and nothing
-recurses. Pointer arrays are those of a :class:`equinoise.games.GameTree`.
+Passes go over infosets in their breadth-first numbers, so children come after parents and nothing recurses.
+Pointer arrays are those of a :class:`equinoise.games.GameTree`.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from equinoise._jit import njit
 from equinoise._random import HASH, philox
 from equinoise._typing import Floats, Ints, Words
-from equinoise.efb.kernels import symbol, trial, weights as _weights
+from equinoise.efb.kernels import trial, weights as _weights
 from equinoise.efb.kernels.trial import Chance, Seat, Visits
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games import Environment, GameTree
@@ -25,30 +25,27 @@ def first_policy(action_ptr: Ints, log_strategies: Floats) -> None:
         largest = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             largest = max(largest, log_strategies[a])
-        total = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             log_strategies[a] = math.exp(log_strategies[a] - largest)
-            total += log_strategies[a]
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            log_strategies[a] /= total
+    _weights.policy(action_ptr, log_strategies, log_strategies)
 
 
-@njit
-def fold(
-    action_ptr: Ints,
-    infoset_ptr: Ints,
-    cost: Floats,
-    of_infoset: Floats,
-    of_action: Floats,
-    how: tuple[bool, bool, bool],
-) -> float:
-    """Fill of_infoset float64[I] and of_action float64[A] from the leaves up; return the root's value.
+def fold(tree: GameTree, cost: Floats, how: tuple[bool, bool, bool]) -> tuple[float, Floats, Floats]:
+    """Fold costs from the leaves up: return the root's value, those of infosets float64[I] and of actions.
 
     `cost` are c(a), float64[A], or float64[1] for one that all have. v(a) = c(a) + sum of v(s) over child
     infosets s, and v(s) = sum of v(a) over its actions. `how` is (a, b, c): a takes the largest v(a) of an
     infoset instead of their sum; b takes max(c(a), largest v(s)) instead of the sum; c makes v(a) the root of
     c(a) + sum of v(s)^2.
     """
+    values = np.empty(tree.n_infosets), np.empty(tree.n_actions)
+    _fold((tree.action_ptr, tree.infoset_ptr), cost, values, how)
+    return float(values[0][0]), *values
+
+
+@njit
+def _fold(tree: tuple[Ints, Ints], cost: Floats, values: tuple[Floats, Floats], how: Any) -> None:
+    (action_ptr, infoset_ptr), (of_infoset, of_action) = tree, values
     (largest_action, largest_child, rooted), alike = how, cost.size == 1
     for s in range(action_ptr.size - 2, -1, -1):
         total = most = 0.0
@@ -62,7 +59,6 @@ def fold(
             total += value  # beside the largest, not in its place: neither waits for the other
             most = value if value > most else most
         of_infoset[s] = most if largest_action else total
-    return of_infoset[0]
 
 
 #: Ways to fold. kappa: how many actions lie below; Q: roots of the L2 split; LONGEST: the most that a reduced
@@ -72,13 +68,11 @@ KAPPA, Q, LONGEST, LAST = (False,) * 3, (False, False, True), (True, False, Fals
 
 
 @njit
-def split_exploration(
-    action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, at_root: float
-) -> None:
-    """Turn shares into exploration, in place, from the root down.
+def split(action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, at_root: float) -> None:
+    """Turn shares of a fold into exploration, in place, from the root down.
 
     gamma(root) = at_root, gamma(a) = gamma(s) share(a) / share(s), alike for all a where share(s) is 0, and a
-    child infoset takes the value of its action. of_infoset float64[I] is overwritten by gamma(s).
+    child infoset takes the value of its action.
     """
     of_infoset[0] = at_root
     for s in range(action_ptr.size - 1):
@@ -139,10 +133,10 @@ def make_plan(tree: GameTree, exploration: Floats, radius: Floats | None = None)
         actions = np.zeros(tree.n_actions + 1, dtype=trial.PLAN_ACTION)
         actions["exploration"][:-1], actions["child"] = exploration, ptr
         return sealed(trial.Plan(infosets, actions))
-    own, cumulative = np.empty(tree.n_actions, dtype=symbol.OWN), np.empty(tree.n_actions)
+    own, cumulative = np.empty(tree.n_actions, dtype=trial.PLAN_OWN), np.empty(tree.n_actions)
     own["exploration"], own["radius"] = exploration, radius
     running_shares(tree.action_ptr, exploration, cumulative)
-    return sealed(symbol.SymbolPlan(infosets, ptr.view([("child", np.int64)]), own, cumulative))
+    return sealed(trial.SymbolPlan(infosets, ptr.view([("child", np.int64)]), own, cumulative))
 
 
 def make_chance(environment: Environment) -> Chance:
@@ -175,15 +169,9 @@ def make_weights(tree: GameTree, policy: Floats) -> Weights:
     return weights
 
 
-def largest(tree: GameTree, costs: Floats, how: tuple[bool, bool, bool]) -> float:
-    """Return the root's value of a fold of costs, as :func:`fold` takes them."""
-    values = np.empty(tree.n_infosets), np.empty(tree.n_actions)
-    return fold(tree.action_ptr, tree.infoset_ptr, costs, *values, how)
-
-
 def longest(tree: GameTree) -> int:
     """Return the most infosets that a reduced strategy of a tree visits."""
-    return int(largest(tree, ONE, LONGEST))
+    return int(fold(tree, ONE, LONGEST)[0])
 
 
 def make_visits(tree: GameTree) -> Visits:

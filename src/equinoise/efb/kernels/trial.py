@@ -1,7 +1,7 @@
-"""Kernels of DP-EFB: draw a reduced strategy, walk it, add noise, update. A trial costs what it visits.
+"""What the kernels of DP-EFB share: arrays in named tuples, the walk of a strategy, the push of an update.
 
-Arrays travel in named tuples: the ``Chance`` of an environment, the ``Seat`` of a learner. A trial visits
-infosets breadth first and writes position i of the visit list for the i-th, so children stand side by side.
+A trial costs what it visits: infosets breadth first, of which the i-th has position i of the visit list, so
+that children stand side by side.
 """
 
 import numpy as np
@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 
 from equinoise._checkpoint import kept_as
 from equinoise._elementary import exp
-from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
-from equinoise._random import CHANCE, NOISE, STRATEGY, laplace, next_word, philox, uniform
+from equinoise._random import CHANCE, next_word, philox, uniform
 from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
-from equinoise.efb.kernels.weights import Weights, multiply, pick
+from equinoise.efb.kernels.weights import Weights, multiply
 
 Source = tuple[Any, Any, Any]  # the two words of the key, and the replicate, all uint64
-_at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 STEP_MIN = -690.0  # one report moves a weight by a factor in [e^-690, e^80]
 STEP_MAX = 80.0
 FACTOR_MAX = 2.0**115
@@ -24,6 +22,7 @@ FACTOR_MIN = 2.0**-1000
 
 PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
 PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
+PLAN_OWN = np.dtype([("exploration", np.float64), ("radius", np.float64)])
 CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
 
 
@@ -38,6 +37,21 @@ class Plan(NamedTuple):
 
     infosets: NDArray[np.void]
     actions: NDArray[np.void]
+
+
+@kept_as("equinoise.efb.kernels.symbol.SymbolPlan")
+class SymbolPlan(NamedTuple):
+    """What a learner of symbols knows: infosets PLAN_INFOSET[I+1], actions (child int64)[A+1], PLAN_OWN[A].
+
+    Of an infoset: its first action, and 0 in place of gamma where no action leads to another infoset, else
+    -1. Of an action: its first child infoset; rho nu(a) and r(a). cumulative float64[A] are running sums of
+    nu over the actions of an infoset, of which the first above u comes.
+    """
+
+    infosets: NDArray[np.void]
+    actions: NDArray[np.void]
+    own: NDArray[np.void]
+    cumulative: Floats
 
 
 class Visits(NamedTuple):
@@ -111,49 +125,6 @@ def stream(source: Source, trial: Any, purpose: Any) -> Any:
 
 
 @njit(forceinline=True)
-def draw(seat: Seat, ahead: NDArray[np.void], trial: Any) -> int:
-    """Draw a reduced strategy from the policy, breadth first; fill the visit list and return its length n.
-
-    At each visited infoset s an action is drawn from pi(. | s) = w / sum of w over s. mu(a) is the product of
-    pi along the path, ``divisor`` is mu(a) + gamma(a). Position i takes word i of the stream (key; 0,
-    trial, replicate, STRATEGY). For `ahead` see :func:`equinoise.efb.kernels.weights.pick`.
-    """
-    (infosets, actions), weights, visits = seat.plan, seat.weights, seat.visits
-    weight = weights.weight
-    s0, s1, s2, s3 = stream(seat.source, trial, STRATEGY)
-    visits.infoset[0] = 0
-    visits.reach[0] = 1.0
-    n = 1
-    i = 0
-    while i < n:
-        s = visits.infoset[i]
-        first = infosets[s]["first"]
-        width = infosets[s + 1]["first"] - first
-        shared = infosets[s]["exploration"]
-        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        u = uniform(word)
-        a, w, rest = pick(weights, ahead, first, width, s, u)
-        scale = 1.0 / (w + rest)
-        mu = visits.reach[i] * (w * scale)
-        visits.action[i] = a
-        visits.picked[i] = w * scale
-        visits.others[i] = rest * scale
-        visits.child[i] = n
-        i += 1
-        if shared >= 0.0:
-            visits.divisor[i - 1] = mu + shared
-            continue
-        visits.divisor[i - 1] = mu + actions[a]["exploration"]
-        for c in range(actions[a]["child"], actions[a + 1]["child"]):
-            visits.infoset[n] = c
-            visits.reach[n] = mu
-            prefetch(weight, infosets[c]["first"])
-            prefetch(weight, infosets[c]["first"] + 8)
-            n += 1
-    return n
-
-
-@njit(forceinline=True)
 def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) -> Any:
     """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
 
@@ -193,39 +164,6 @@ def first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
         high = middle if below else high
         low = low if below else middle + 1
     return low
-
-
-@njit(forceinline=True)
-def add_noise(value: Floats, word: Words, n: int, scale: float, source: Source, trial: Any) -> None:
-    """Set value[i] = xi_i, n independent Laplace(scale) draws; scale 0 gives zeros. word is scratch.
-
-    Position i takes word i of the stream (key; 0, trial, replicate, NOISE). The loss is added to the
-    value of the last action afterwards.
-    """
-    if scale == 0.0:
-        for i in range(n):
-            value[i] = 0.0
-        return
-    s0, s1, s2, s3 = stream(source, trial, NOISE)
-    for i in range(n):
-        word[i], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-    for i in range(n):
-        value[i] = scale * laplace(word[i])
-
-
-@njit(forceinline=True)
-def update(seat: Seat, n: int) -> None:
-    """Update the policy by a report, exactly as exponential weights over reduced strategies would.
-
-    lhat(a) = y(a) / (mu(a) + gamma(a)); bottom-up over the visits, a the picked action,
-    W = exp(-eta lhat(a)) times Z of the child infosets of a, w(a) becomes w(a) W, and
-    Z(s) = sum of the new weights over the old = pi(others) + pi(a) W.
-    """
-    factor, value, divisor = seat.visits.factor, seat.visits.value, seat.visits.divisor
-    for i in range(n):
-        step = -seat.rate * value[i] / divisor[i]
-        factor[i] = moved_by(step)
-    push(seat, n)
 
 
 @njit(forceinline=True)

@@ -128,7 +128,6 @@ class Report:
 
 
 def _vector(given: ArrayLike | None) -> Floats:
-    """Return a vector of any numbers as float64, or raise."""
     try:
         values = np.asarray(given)
     except ValueError:
@@ -150,8 +149,7 @@ def _numbers(data: bytes) -> list[int]:
         numbers[-1] |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            numbers.append(0)
-            shift = 0
+            numbers, shift = [*numbers, 0], 0
     return numbers[:-1] if not shift else []
 
 

@@ -16,7 +16,7 @@ from equinoise._live import Live, locked
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Words
 from equinoise.efb.baselines import LEARNERS, Learner
-from equinoise.efb.kernels import learner as _learner, setup, symbol as _symbol, trial as _trial, weights
+from equinoise.efb.kernels import learner as _learner, setup, weights
 from equinoise.efb.protocol.messages import Report, Strategy
 from equinoise.efb.tuning import RULES, Tuning, checked_for, noise_scale, packed, tune, unpacked
 from equinoise.games import GameTree, Policy
@@ -141,18 +141,17 @@ class Server(Live):
         seat, code = self._seat, self._seat.code
         if code is None:
             seat.visits.value[:n] = self._checked_values(report, n)
-            _trial.update(seat, n)
+            _learner.update(seat, code, seat.scale, n, 0)
         elif report.symbol is None or report.symbol >= self.tuning.symbols:
             raise ValueError(
                 f"report must be one of {self.tuning.symbols} symbols, got {_checks.shown(report)}"
             )
         elif seat.rate > 0.0:
             _learner.prepare(seat, code, seat.scale, n, self._trial)
-            _symbol.learn(seat, n, code, report.symbol)
+            _learner.update(seat, code, seat.scale, n, report.symbol)
         self.skip()
 
     def _checked_values(self, report: Report, n: int) -> Floats:
-        """Return the values of a report that holds one for each of the n actions drawn, or raise."""
         values, most = report.values, _RARE * noise_scale(self.tuning.epsilon)
         if values is None or len(values) != n:
             got = 0 if values is None else len(values)

@@ -8,7 +8,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike
-from equinoise.efb.kernels import setup, symbol as _symbol, trial as _kernels
+from equinoise.efb.kernels import learner as _learner, setup, trial as _trial
 from equinoise.efb.protocol.messages import Report, Strategy, check_strategy
 from equinoise.efb.tuning import MECHANISMS, loss_radius, noise_scale
 from equinoise.games import Environment, GameTree, Schedule
@@ -30,16 +30,11 @@ class User:
         changes by a factor of at most e^epsilon. math.inf sends the values as they are.
     noise : {"secure", "float"}
         "secure" takes the operating system's randomness: for a symbol in whole numbers, exactly; for noised
-        losses with OpenDP, which must be installed. "float" is for simulations: fast and reproducible, and
-        the low bits of its noised losses give the values away.
+        losses with OpenDP, else ImportError. "float" is for simulations: fast and reproducible, and the low
+        bits of its noised losses give the values away.
     seed : int, optional
         Of "float" noise, which repeats itself for the same trial; None takes randomness from the operating
-        system. "secure" takes none.
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError
-        For secure noise on losses where OpenDP is missing, and for wrong arguments.
+        system. "secure" takes none. TypeError or ValueError for wrong arguments.
 
     Notes
     -----
@@ -119,7 +114,7 @@ class User:
             return Report(strategy.trial, secure_laplace(values, _SENSITIVITY, self.epsilon))
         word = np.empty(len(values), dtype=np.uint64)
         source = setup.first_source(self._key)
-        _kernels.add_noise(values, word, len(values), self._scale, source, strategy.trial)
+        _learner.add_noise(values, word, len(values), self._scale, source, strategy.trial)
         values[mine] += value
         return Report(strategy.trial, values)
 
@@ -127,13 +122,13 @@ class User:
         """Draw the symbol of a play that ended at a position of the strategy, in exact whole numbers."""
         code = Hashing.of(self.epsilon, strategy.symbols // 2)
         public = setup.first_source(np.asarray(strategy.key))
-        half = _symbol.public_bits(position // code.n_buckets, public, np.uint64(strategy.trial))
+        half = _learner.public_bits(position // code.n_buckets, public, np.uint64(strategy.trial))
         own = pair_of(position, half, code.n_buckets)
         radius = float(self._radius[strategy.actions[position]])
         if self.noise == "secure":
             word = secrets.randbits(BITS)
         else:
-            word = _symbol.secret_word(setup.first_source(self._key), np.uint64(strategy.trial))
+            word = _learner.secret_word(setup.first_source(self._key), np.uint64(strategy.trial))
         return int(symbol_of(code, word, own, loss - 0.5, radius))
 
 
@@ -142,19 +137,9 @@ def play(
 ) -> tuple[int, float]:
     """Play a strategy against an environment, as :func:`equinoise.efb.simulate` does in replicate 0.
 
-    Parameters
-    ----------
-    environment : Environment or Schedule
-        A schedule plays the environment of the strategy's trial.
-    strategy : Strategy
-        TypeError or ValueError for one that is none of the environment's tree, or of a trial beyond the
-        schedule.
-    seed : int, optional
-        The same seed and trial make chance do the same, whatever is played; None is as of :class:`User`.
-
-    Returns
-    -------
-    last_action, loss : int, float
+    Return (last action, loss). A schedule plays the environment of the strategy's trial. The same seed and
+    trial make chance do the same, whatever is played; None takes randomness from the operating system.
+    TypeError or ValueError for a strategy that is none of the environment's tree, or beyond the schedule.
 
     Examples
     --------
@@ -178,6 +163,6 @@ def play(
     visits.infoset[:n], visits.action[:n] = strategy.infosets, strategy.actions
     visits.child[:n] = 1 + np.cumsum(widths) - widths
     source = setup.first_source(stream_key(seed))
-    last, u = _kernels.walk(plan, chance, visits, source, strategy.trial)
+    last, u = _trial.walk(plan, chance, visits, source, strategy.trial)
     last_action = int(visits.action[last])
-    return last_action, float(_kernels.leaf_loss(chance, last_action, u))
+    return last_action, float(_trial.leaf_loss(chance, last_action, u))

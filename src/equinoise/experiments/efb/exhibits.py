@@ -61,7 +61,6 @@ def cells(study: Study) -> list[Cell]:
 
 
 def _lines(study: Study) -> dict[str, list[Cell]]:
-    """Return the runs that form curves over epsilon, by what these are called."""
     return {
         "as published": [Cell(*_PAPER, epsilon) for epsilon in study.paper],
         "noised losses": [Cell(*_NOISED, epsilon) for epsilon in study.sharp],
@@ -113,13 +112,11 @@ def study(
 
 
 def _final(run: efb.EfbRun) -> tuple[float, float, float]:
-    """Return the mean regret at the horizon and its 95% interval."""
     estimate = _results.summarise(run.regret[:, -1])
     return float(estimate.mean), float(estimate.ci_low), float(estimate.ci_high)
 
 
 def _frame(runs: Runs) -> DataFrame:
-    """Return a row for each run: its learner, its regret with an interval, the bound, and their ratio."""
     import pandas as pd
 
     rows = []
@@ -177,7 +174,6 @@ def _text(study: Study, tree: games.GameTree, environment: games.Environment, ru
 
 
 def _curve_picture(game: str, study: Study, runs: Runs) -> Picture:
-    """Draw regret over the trials at the shown epsilon, with intervals and bounds."""
     epsilon = study.shown
     chosen = {
         f"as published, ε = {epsilon:g}": Cell(*_PAPER, epsilon),
@@ -196,7 +192,6 @@ def _curve_picture(game: str, study: Study, runs: Runs) -> Picture:
 
 
 def _epsilon_picture(game: str, study: Study, runs: Runs) -> Picture:
-    """Draw regret at the horizon over epsilon, with intervals and bounds."""
     series: list[Curve] = []
     for label, line in _lines(study).items():
         if line:
@@ -215,7 +210,6 @@ def _epsilon_picture(game: str, study: Study, runs: Runs) -> Picture:
 
 
 def _over_epsilon(label: str, runs: Sequence[efb.EfbRun]) -> list[Curve]:
-    """Return the measured curve of runs over their epsilons, and that of bounds below 1 per trial."""
     x = [run.epsilon for run in runs]
     mean, low, high = (np.array(column) for column in zip(*(_final(run) for run in runs), strict=True))
     bounds = [run.regret_bound if run.regret_bound < run.trials[-1] else math.nan for run in runs]

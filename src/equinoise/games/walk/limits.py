@@ -5,10 +5,9 @@ import math
 import random
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from equinoise import _checks
+from equinoise._typing import Any, Callable, Iterable, Iterator
 from equinoise.games.walk.others import TERMINAL
 from equinoise.games.walk.record import Record
 

@@ -3,11 +3,10 @@
 import numbers
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from equinoise import _checks
+from equinoise._typing import Any, Callable, Hashable, Iterable, Mapping, Sequence
 
 #: What :meth:`Source.kind` says of a node where chance moves, and of one where the game is over.
 CHANCE = -1
@@ -160,7 +159,6 @@ def row_of(
 
 
 def _from_policy(source: Any, policy: Any, distributions: Distributions) -> Mixture:
-    """Ask a policy of OpenSpiel at every node."""
 
     def probabilities(state: Any, player: int, n: int) -> list[Probability]:
         given = source.policy_probabilities(policy, state, player)

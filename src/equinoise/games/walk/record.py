@@ -4,12 +4,11 @@ import math
 import numbers
 import sys
 from collections import defaultdict
-from collections.abc import Hashable
 from fractions import Fraction
 
 import numpy as np
 
-from equinoise._typing import Any, Callable, Floats, Ints, Sequence
+from equinoise._typing import Any, Floats, Hashable, Ints, Sequence
 from equinoise.games.environment import Environment
 from equinoise.games.tree import GameTree, seal
 
@@ -84,16 +83,12 @@ class Record:
         self.leaf_reach.append(weight)
 
     def infoset(
-        self,
-        key: Hashable,
-        label: str,
-        above: int,
-        n: int,
-        weight: _Probability,
-        actions: Callable[[Any], Sequence[str]],
-        state: Any,
+        self, key: Hashable, label: str, above: int, n: int, weight: _Probability, actions: Any, state: Any
     ) -> int:
-        """Add a history that ends where the learner moves, and return the first of the infoset's actions."""
+        """Add a history that ends where the learner moves, and return the first of the infoset's actions.
+
+        `actions` says what these are called in a state.
+        """
         number = self._known.get((key, above))
         if number is None:
             return self._new_infoset(key, label, above, n, weight, actions(state))
@@ -112,9 +107,8 @@ class Record:
             if not self._refine:
                 raise self._forgets(number, above)
         if n == 0 or len(actions) != n:
-            raise ValueError(
-                f"game must give infoset {label!r} actions, one label each, got {n} and {len(actions)}"
-            )
+            got = f"{n} and {len(actions)}"
+            raise ValueError(f"game must give infoset {label!r} actions, one label each, got {got}")
         self._known[key, above] = self.n_infosets
         self.n_moves += 1
         return self._append(label, above, actions, weight)
@@ -132,13 +126,10 @@ class Record:
         return first
 
     def _two_sizes(self, label: str, one: int, other: int) -> ValueError:
-        return ValueError(
-            f"game must give an infoset the same actions at all of its histories, but {label!r} "
-            f"of player {self.player} has {one} at one and {other} at another"
-        )
+        words = f"{label!r} of player {self.player} has {one} at one and {other} at another"
+        return ValueError(f"game must give an infoset the same actions at all of its histories, but {words}")
 
     def _past(self, action: int) -> list[int]:
-        """Return the learner's actions up to and with this one, first to last."""
         path = []
         while action >= 0:
             path.append(action)
