@@ -82,19 +82,19 @@ def test_exact_points():
         assert _elementary.log(2.0**k) == pytest.approx(k * math.log(2), rel=2e-16)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(st.floats(_elementary.EXP_MIN, _elementary.EXP_MAX, exclude_max=True))
 def test_exp_never_falls(x):
     assert _elementary.exp(math.nextafter(x, math.inf)) >= _elementary.exp(x)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(st.floats(SMALLEST, LARGEST, exclude_max=True))
 def test_log_never_falls(x):
     assert _elementary.log(math.nextafter(x, math.inf)) >= _elementary.log(x)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.floats(-600.0, 600.0))
 def test_log_undoes_exp(x):
     assert _elementary.log(_elementary.exp(x)) == pytest.approx(x, rel=4e-16, abs=4e-16)
