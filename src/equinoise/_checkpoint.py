@@ -126,6 +126,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
     ...     merged, replicates.run(squares, 4, resume=f"{there}/whole")
     (range(0, 4), {'square': array([0, 1, 4, 9])})
     """
+    if isinstance(folders, str | os.PathLike):
+        raise TypeError(f"folders must be a list of paths, got {_checks.shown(folders)}")
     given = [Path(_checks.path("folders", one)) for one in folders]
     target = _files.writable_folder("folder", _checks.path("folder", folder))
     if not given or (target.is_dir() and any(target.iterdir())):

@@ -130,6 +130,8 @@ def sweep(
 
 def checked(function: Callable[..., Any], grid: Any) -> tuple[dict[str, Any], ...]:
     """Return the points of a grid; TypeError or ValueError where the function refuses one, before work."""
+    if not callable(function):
+        raise TypeError(f"function must be callable, got {_checks.shown(function)}")
     points = points_of(grid)
     for point in points:
         try:
