@@ -145,7 +145,11 @@ def self_play(
     """Let all players of a game learn against each other, each from private reports, many times over.
 
     In every hand each seat has a user of its own, who plays a strategy that the seat's server drew, and sends
-    a report on its own last action and loss.
+    a report on its own last action and loss. Averages are exact, over all hands, of what is played: (1 - rho)
+    mu + rho nu. So for two players whose payoffs always add up to the same, 2 T times exploitability is the
+    sum of both regrets in payoffs, and vanishes like them [1]_. Of more players, a regret is against what the
+    others played together, for which every hand passes over all ends; their play nears a coarse correlated
+    equilibrium, a Nash one by luck.
 
     Parameters
     ----------
@@ -158,13 +162,6 @@ def self_play(
         tuning alone where all players' are alike.
     epsilon, n_replicates, seed, mechanism, n_checkpoints, block, executor, progress, resume
         As of :func:`simulate`, with its errors and those of the game. Chance deals alike at every epsilon.
-
-    Notes
-    -----
-    Averages are exact, over all hands, of what is played: (1 - rho) mu + rho nu. So for two players whose
-    payoffs always add up to the same, 2 T times exploitability is the sum of both regrets in payoffs, and
-    vanishes like them [1]_. Of more players, a regret is against what the others played together, for which
-    every hand passes over all ends; their play nears a coarse correlated equilibrium, a Nash one by luck.
 
     References
     ----------

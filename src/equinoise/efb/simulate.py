@@ -14,7 +14,7 @@ from equinoise._random import stream_key
 from equinoise._typing import Any, Axes, DataFrame, Executor, Floats, Ints, Iterator, NamedTuple, Words
 from equinoise.efb import baselines
 from equinoise.efb.kernels import learner as _learner, setup, trial, weights as _weights
-from equinoise.efb.protocol.messages import Report
+from equinoise.efb.protocol.user import Report
 from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
 from equinoise.games import Environment, GameTree, Policy, Schedule
 from equinoise.games.kernels import best_response_value

@@ -173,6 +173,10 @@ def tune(
 ) -> Tuning:
     """Choose learning rate and exploration of DP-EFB for a horizon.
 
+    Without noise "sharp" has eta = sqrt(2 ln S/(N T)) with either mechanism, N the most actions that one
+    deterministic environment can make last. It needs no exploration, but keeps gamma(a) = eta/2 [2]_ for its
+    smaller spread; what that may cost is in the bound.
+
     Parameters
     ----------
     tree : GameTree
@@ -190,12 +194,6 @@ def tune(
     loss_range : (low, high) or float64[A, 2]
         Where the losses straight below an action lie, within [0, 1]; public. The narrower around 1/2, the
         less noise. Of use with "hashing" only. TypeError or ValueError for wrong arguments.
-
-    Notes
-    -----
-    Without noise "sharp" has eta = sqrt(2 ln S/(N T)) with either mechanism, N the most actions that one
-    deterministic environment can make last. It needs no exploration, but keeps gamma(a) = eta/2 [2]_ for its
-    smaller spread; what that may cost is in the bound.
 
     References
     ----------

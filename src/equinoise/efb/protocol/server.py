@@ -17,7 +17,7 @@ from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Words
 from equinoise.efb.baselines import LEARNERS, Learner
 from equinoise.efb.kernels import learner as _learner, setup, weights
-from equinoise.efb.protocol.messages import Report, Strategy
+from equinoise.efb.protocol.user import Report, Strategy
 from equinoise.efb.tuning import RULES, Tuning, checked_for, noise_scale, packed, tune, unpacked
 from equinoise.games import GameTree, Policy
 
@@ -28,22 +28,19 @@ _RARE = 40.0  # scales of noise, which an honest value passes once in e^40 times
 class Server(Live):
     """The learner: draws a reduced strategy for each user and learns from the private report.
 
+    Threads may share a server, which lets in one at a time; a trial has one report, and more are refused.
+    A server need not be trusted: a report is private before it is sent, and whatever is made of reports stays
+    as private. Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by
+    at most exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(theta G/sqrt(V0)) while rho is
+    below 1/2, and a noised value that honest noise passes once in e^40 times is refused.
+
     Parameters
     ----------
     tree, horizon, epsilon, tuning, mechanism, loss_range
         As of :func:`simulate` and :func:`tune`. Users see to epsilon, and refuse a loss out of its range.
     seed : int, optional
-        Of the strategies; None takes randomness from the operating system.
-
-    Notes
-    -----
-    Threads may share a server, which lets in one at a time; a trial has one report, and more are refused.
-
-    A server need not be trusted: a report is private before it is sent, and whatever is made of reports stays
-    as private. Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by
-    at most exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(theta G/sqrt(V0)) while rho is
-    below 1/2, and a noised value that honest noise passes once in e^40 times is refused. TypeError or
-    ValueError for wrong arguments.
+        Of the strategies; None takes randomness from the operating system. TypeError or ValueError for wrong
+        arguments.
 
     References
     ----------

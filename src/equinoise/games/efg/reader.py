@@ -124,18 +124,10 @@ class GambitGame:
 
 
 def read_efg(path: str | os.PathLike[str]) -> GambitGame:
-    """Read a Gambit ``.efg`` file.
+    """Read a Gambit ``.efg`` file: a game, which :func:`equinoise.games.load` takes.
 
-    Parameters
-    ----------
-    path : str or path
-        The file, in UTF-8 with or without a byte order mark. FileNotFoundError where there is none;
-        ValueError for what is no game, with the file, the line and what was expected there.
-
-    Returns
-    -------
-    GambitGame
-        The game, which :func:`equinoise.games.load` takes.
+    The file at `path`, a str or path, is in UTF-8 with or without a byte order mark. FileNotFoundError where
+    there is none; ValueError for what is no game, with the file, the line and what was expected there.
 
     Examples
     --------

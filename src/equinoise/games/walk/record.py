@@ -21,9 +21,8 @@ class Record:
     """The one-sided tree in the order of a depth-first walk: everything as it is first met.
 
     `refine` splits an infoset that is reached after different moves of the learner, where otherwise it is
-    refused; `exact` weighs with fractions as long as the source does. Of each infoset there are the action
-    above (-1: none), its first action, how many it has, and the summed weight of its histories; of each leaf
-    the action above, the payoff and the summed weight.
+    refused; `exact` weighs with fractions as long as the source does. Weights of the histories of an infoset
+    or leaf are summed; the action above the root is -1.
     """
 
     def __init__(self, player: int, *, refine: bool, exact: bool) -> None:
