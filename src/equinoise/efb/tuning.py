@@ -16,36 +16,35 @@ from equinoise.games.tree import POINTERS, parts, seal
 from equinoise.mechanisms.hashing import MAX_BUCKETS, Hashing
 
 MAX_HORIZON = 2**53
-#: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
-RULES: Mapping[str, Row] = {
-    "sharp": Row(
+_PAPER = "Pasteris, Savani and Turocy (2026)"
+_RULES = (
+    Row(
         name="sharp",
         summary="by the noise's moment generating function: the smaller bound",
-        source="Pasteris, Savani and Turocy (2026), Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in place "
-        "of a bound on the noise's size",
+        source=f"{_PAPER}, Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in place of a bound on the noise's "
+        "size",
     ),
-    "paper": Row(
-        name="paper",
-        summary="as published; for mechanism 'laplace'",
-        source="Pasteris, Savani and Turocy (2026), Theorem 1",
-    ),
-}
-#: What a user sends, by name.
-MECHANISMS: Mapping[str, Row] = {
-    "hashing": Row(
+    Row(name="paper", summary="as published; for mechanism 'laplace'", source=f"{_PAPER}, Theorem 1"),
+)
+_MECHANISMS = (
+    Row(
         name="hashing",
         summary="one symbol: a bucket of actions and a sign",
         source="Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency "
         "estimation; with random signs",
         proof="every symbol has a probability in [q, e^epsilon q], whatever the last action and its loss",
     ),
-    "laplace": Row(
+    Row(
         name="laplace",
         summary="as published: a noised loss for each action of the strategy",
-        source="Pasteris, Savani and Turocy (2026), Section 4",
+        source=f"{_PAPER}, Section 4",
         proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
     ),
-}
+)
+#: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
+RULES: Mapping[str, Row] = {row.name: row for row in _RULES}
+#: What a user sends, by name.
+MECHANISMS: Mapping[str, Row] = {row.name: row for row in _MECHANISMS}
 _ARRAYS = ("exploration", "radius")  # of a tuning
 _LARGEST_SCALE = 1e150  # of the noise: its square is still a number
 

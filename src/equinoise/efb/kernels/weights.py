@@ -56,9 +56,7 @@ def _sum_few(values: Floats, start: int, width: int) -> float:
     k = _at(start)
     if width >= 4:
         return (values[k] + values[k + _at(1)]) + (values[k + _at(2)] + values[k + _at(3)])
-    total = 0.0
-    if width > 0:
-        total = values[k]
+    total = values[k] if width > 0 else 0.0
     if width > 1:
         total += values[k + _at(1)]
     if width > 2:
