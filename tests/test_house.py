@@ -28,14 +28,14 @@ BUDGETS = {
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
-    "core": 2_122,
+    "core": 2_091,
     "mechanisms": 1_180,
     "bandits": 5_412,
-    "games": 3_547,
-    "efb": 2_774,
+    "games": 3_532,
+    "efb": 2_733,
     "nvo": 5_429,
     "inference": 2_056,
-    "experiments": 4_022,
+    "experiments": 4_018,
     "cli": 1_180,
 }
 MOST_IMPORTS = 0.08  # of the code

@@ -25,19 +25,16 @@ NODE = np.dtype([("mover", np.int64), ("first", np.int64), ("own", np.int64)])
 class Histories(NamedTuple):
     """Every history of a game of P players, Z of them terminal, as kernels take them.
 
-    nodes NODE[H], the root first: who moves (a player, or CHANCE or TERMINAL of the walk); the first child,
-    which the others follow; and a number, of the infoset in the mover's tree, of the chance node, or of the
-    terminal history. outcome_ptr int64[N+1] and outcome_cum: where each chance node's running sums of
-    probabilities stand. reach float64[Z]: the product of chance's probabilities; last int64[Z, P]: each
-    player's last action, in its tree; loss float64[Z, P].
+    Of a node there are who moves (a player, or CHANCE or TERMINAL of the walk); the first child, which the
+    others follow; and a number, of the infoset in the mover's tree, the chance node, or the terminal history.
     """
 
-    nodes: NDArray[np.void]
-    outcome_ptr: Ints
-    outcome_cum: Floats
-    reach: Floats
-    last: Ints
-    loss: Floats
+    nodes: NDArray[np.void]  # NODE[H], the root first
+    outcome_ptr: Ints  # [N+1], where a chance node's probabilities stand
+    outcome_cum: Floats  # running sums of these
+    reach: Floats  # [Z], the product of chance's probabilities
+    last: Ints  # [Z, P], each player's last action, in its tree
+    loss: Floats  # [Z, P]
 
 
 @dataclass(frozen=True, eq=False)

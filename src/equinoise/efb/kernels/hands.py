@@ -18,19 +18,14 @@ Table = tuple[Ints, Floats, Floats]
 
 
 class Player(NamedTuple):
-    """A seat with A actions and I infosets, and the average of what it plays.
-
-    mixed float64[A]: rho nu, or 0. sums float64[A]: plans mu(a) summed over trials, but for what waits above:
-    waiting float64[I], the sum of each infoset's chances since its policy changed. plan_now and reach_now, as
-    long as these: scratch.
-    """
+    """A seat with A actions and I infosets, and the average of what it plays."""
 
     seat: Seat
-    mixed: Floats
-    sums: Floats
-    waiting: Floats
-    plan_now: Floats
-    reach_now: Floats
+    mixed: Floats  # [A], rho nu, or 0
+    sums: Floats  # [A], plans mu(a) summed over trials, but for what waits above
+    waiting: Floats  # [I], the sum of each infoset's chances since its policy changed
+    plan_now: Floats  # [A], scratch
+    reach_now: Floats  # [I], scratch
 
 
 @njit(forceinline=True)

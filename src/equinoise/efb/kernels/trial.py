@@ -20,6 +20,7 @@ STEP_MAX = 80.0
 FACTOR_MAX = 2.0**115
 FACTOR_MIN = 2.0**-1000
 
+# Where no action leads to another infoset, as nearly everywhere, all actions of one may share a gamma.
 PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
 PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
 PLAN_OWN = np.dtype([("exploration", np.float64), ("radius", np.float64)])
@@ -28,94 +29,64 @@ CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
 
 @kept_as("equinoise.efb._kernels.Plan")
 class Plan(NamedTuple):
-    """What a learner knows: infosets PLAN_INFOSET[I+1], actions PLAN_ACTION[A+1].
+    """What a learner knows; what is read together lies together, since large trees wait for memory."""
 
-    Of an infoset: its first action, and gamma where all its actions share one and none leads to another
-    infoset, else -1; most infosets are of that kind. Of an action: gamma(a), its first child infoset. Fields
-    that are read together lie together, since on a large tree a trial waits for memory.
-    """
-
-    infosets: NDArray[np.void]
-    actions: NDArray[np.void]
+    infosets: NDArray[np.void]  # PLAN_INFOSET[I+1]: the first action, the gamma that all share, or -1
+    actions: NDArray[np.void]  # PLAN_ACTION[A+1]: gamma(a), the first child infoset
 
 
 @kept_as("equinoise.efb.kernels.symbol.SymbolPlan")
 class SymbolPlan(NamedTuple):
-    """What a learner of symbols knows: infosets PLAN_INFOSET[I+1], actions (child int64)[A+1], PLAN_OWN[A].
+    """What a learner of symbols knows."""
 
-    Of an infoset: its first action, and 0 in place of gamma where no action leads to another infoset, else
-    -1. Of an action: its first child infoset; rho nu(a) and r(a). cumulative float64[A] are running sums of
-    nu over the actions of an infoset, of which the first above u comes.
-    """
-
-    infosets: NDArray[np.void]
-    actions: NDArray[np.void]
-    own: NDArray[np.void]
-    cumulative: Floats
+    infosets: NDArray[np.void]  # PLAN_INFOSET[I+1], 0 in place of gamma where no action leads to an infoset
+    actions: NDArray[np.void]  # (child int64)[A+1]: the first child infoset
+    own: NDArray[np.void]  # PLAN_OWN[A]: rho nu(a), r(a)
+    cumulative: Floats  # [A], running sums of nu over an infoset, of which the first above u comes
 
 
 class Visits(NamedTuple):
-    """The visit list of a trial, each array longer than the longest reduced strategy and even (m).
-
-    infoset, action, child, parent int64[m]: the infoset, its picked action, the positions of that action's
-    first child and of the visit above; picked, others float64[m]: w, then pi, of the picked action and of all
-    others together; factor float64[m]: W, then Z.
-
-    Of values for each action: reach float64[m], mu of the infoset; divisor float64[m], mu(a) + gamma(a); word
-    uint64[m], value float64[m]: noise words and reported values. Of a symbol: reach, mu of the picked action;
-    half int64[m], 32 public bits of each block of k visits; value, -eta lhat; marked, moved int64[m]: whether
-    a report moves something below (0 between trials), and where that is so.
-    """
+    """The visit list of a trial, each array of a length that is even and above any reduced strategy's."""
 
     infoset: Ints
-    action: Ints
-    child: Ints
-    parent: Ints
-    picked: Floats
-    others: Floats
-    reach: Floats
-    factor: Floats
-    divisor: Floats
-    word: Words
-    value: Floats
-    half: Ints
-    marked: Ints
-    moved: Ints
+    action: Ints  # that is picked there
+    child: Ints  # the position of that action's first child
+    parent: Ints  # the position of the visit above
+    picked: Floats  # w, then pi, of the picked action
+    others: Floats  # the same of all others together
+    reach: Floats  # mu of the infoset; with symbols, of the picked action
+    factor: Floats  # W, then Z
+    divisor: Floats  # mu(a) + gamma(a)
+    word: Words  # of noise
+    value: Floats  # that was reported; with symbols, -eta lhat
+    half: Ints  # 32 public bits of each block of k visits
+    marked: Ints  # whether a report moves something below, 0 between trials,
+    moved: Ints  # and where that is so
 
 
 class Seat(NamedTuple):
-    """A learner in a run.
+    """A learner in a run."""
 
-    plan: a Plan or a SymbolPlan; source, public: where its own and public randomness come from; rate,
-    explore: eta, rho; code: a Hashing, or None where a report is a value for each action; scale: of Laplace
-    noise, or None with a code.
-    """
-
-    plan: Any
+    plan: Any  # a Plan or a SymbolPlan
     weights: Weights
     visits: Visits
-    source: Source
-    public: Source
-    rate: float
-    explore: float
-    code: Any
-    scale: Any
+    source: Source  # where its own randomness comes from,
+    public: Source  # and the public one
+    rate: float  # eta
+    explore: float  # rho
+    code: Any  # a Hashing, or None where a report is a value for each action
+    scale: Any  # of Laplace noise, or None with a code
 
 
 @kept_as("equinoise.efb._kernels.Chance")
 class Chance(NamedTuple):
-    """An environment, with I infosets, A actions, L leaves.
+    """An environment, with I infosets, A actions, L leaves."""
 
-    action_loss float64[A] holds g(a); actions CHANCE_ACTION[A+1] an action's first leaf and the loss of that
-    leaf, which spares most plays a look-up; infoset_cum float64[I], leaf_cum float64[L] running sums of
-    probabilities, of which the first above u comes; leaf_loss float64[L].
-    """
-
-    action_loss: Floats
-    actions: NDArray[np.void]
-    infoset_cum: Floats
-    leaf_cum: Floats
-    leaf_loss: Floats
+    action_loss: Floats  # [A], g(a)
+    actions: NDArray[np.void]  # CHANCE_ACTION[A+1]: the first leaf and its loss, which spares most a look-up
+    infoset_cum: Floats  # [I], running sums of probabilities, of which the first above u comes
+    leaf_cum: Floats  # [L]
+    leaf_loss: Floats  # [L]
 
 
 @njit(forceinline=True)

@@ -20,19 +20,15 @@ _SYMBOL = "One symbol in place of a noised loss for each action: less noise, so 
 
 @dataclass(frozen=True)
 class Study:
-    """One game, and how large its runs are; player 0 learns, the others play uniformly.
-
-    The epsilons are those of DP-EFB with the sharp tuning, one symbol or noised losses, with the paper's
-    tuning, and of flat-exp3; `shown`, one of `sharp`, is that of the regret curves.
-    """
+    """One game, and how large its runs are; player 0 learns, the others play uniformly."""
 
     game: str
     trials: int
     replicates: int
-    sharp: tuple[float, ...]
-    paper: tuple[float, ...]
-    flat: tuple[float, ...]
-    shown: float
+    sharp: tuple[float, ...]  # epsilons of DP-EFB with the sharp tuning, one symbol or noised losses,
+    paper: tuple[float, ...]  # with the paper's tuning,
+    flat: tuple[float, ...]  # and of flat-exp3
+    shown: float  # that of the regret curves, one of `sharp`
 
 
 class Cell(NamedTuple):
