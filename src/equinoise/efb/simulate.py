@@ -34,10 +34,8 @@ class EfbRun:
     ----------
     trials : int64[C]
         Trials played at each checkpoint; the last is the horizon.
-    regret : float64[R, C]
-        Cumulative: expected loss of the drawn strategies less that of the best fixed one.
-    loss : float64[R, C]
-        Cumulative: what the users saw.
+    regret, loss : float64[R, C]
+        Cumulative: expected loss of the drawn strategies less that of the best fixed one; what users saw.
     policy : float64[R, A]
         Final behaviour policy.
     regret_bound : float
@@ -174,14 +172,10 @@ def simulate(
 
     Parameters
     ----------
-    tree : GameTree
-        With A actions.
-    environment : Environment or Schedule
-        On this tree; a schedule covers at least the horizon.
-    horizon : int
-        Trials of a replicate, T.
-    epsilon : float
-        Local privacy of each user's report; math.inf for none.
+    tree, environment : GameTree, Environment or Schedule
+        With A actions; a schedule covers at least the horizon.
+    horizon, epsilon : int, float
+        Trials of a replicate, T; local privacy of each user's report, math.inf for none.
     n_replicates : int or range
         R, or a slice of a whole run. Replicate r is the same for every R and slice.
     seed : int or None
@@ -238,7 +232,7 @@ def simulate(
         game = played.tree
     sent = sent if "mechanism" in row.options else "laplace"
     losses = played.loss_range if sent == "hashing" else (0.0, 1.0)
-    given = checked_for(game, tuning, trials, budget, sent, losses, row.sensitivity)
+    given = checked_for(game, tuning, (trials, budget, sent), losses, row.sensitivity)
     task = _task(game, played, row.start(game, given), checkpoints, key)
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     result = replicates.run(functools.partial(_run_block, task), span, work=trials, **options)

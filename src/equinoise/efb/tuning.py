@@ -56,12 +56,10 @@ class Tuning:
 
     Attributes
     ----------
-    learning_rate : float
-        eta.
+    learning_rate, regret_bound : float
+        eta, and the bound on the expected regret after `horizon` trials.
     exploration : float64[A]
         gamma(a), added to the probability of an action before a report is divided by it.
-    regret_bound : float
-        Bound on the expected regret after `horizon` trials.
     rule, mechanism : str
         Names of RULES and MECHANISMS; learners that are compared against carry their own rules.
     horizon, epsilon
@@ -69,10 +67,9 @@ class Tuning:
     start_cost, slope, offset : float
         The bound is start_cost/eta + slope * trials + offset: ln S, how far the best strategy may be from the
         first policy, in nats; what one trial adds; what noise out of its range adds ("paper": 1).
-    symbols : int
-        2k, how many symbols a report may be; 0 where it is a value for each action.
-    explore : float
-        rho: how often a strategy is drawn from the exploration, which is rho nu(a) then. 0 without symbols.
+    symbols, explore : int, float
+        2k, how many symbols a report may be, 0 where it is a value for each action; rho, how often a strategy
+        is then drawn from the exploration, which is rho nu(a).
     radius : float64[A] or None
         r(a), the largest distance from 1/2 of a loss straight below an action; None without symbols.
 
@@ -214,7 +211,7 @@ def tune(
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("rule", rule, RULES)
-    return checked_for(tree, rule, trials, budget, mechanism, loss_range)
+    return checked_for(tree, rule, (trials, budget, mechanism), loss_range)
 
 
 def checked_mechanism(mechanism: object, rule: object) -> str:
@@ -226,30 +223,25 @@ def checked_mechanism(mechanism: object, rule: object) -> str:
 
 
 def checked_for(
-    tree: GameTree,
-    tuning: object,
-    horizon: int,
-    epsilon: float,
-    mechanism: str,
-    loss_range: ArrayLike,
-    sensitivity: float = 2.0,
+    tree: GameTree, tuning: object, how: tuple[int, float, str], losses: ArrayLike, sensitivity: float = 2.0
 ) -> Tuning:
-    """Return what a rule gives, or a tuning that fits all this, or raise.
+    """Return what a rule gives for a horizon, epsilon and mechanism, or a tuning that fits them, or raise.
 
     For parameters that neither rule gives nothing is proven: their bound is 1 per trial.
     """
+    horizon, epsilon, mechanism = how
     scale = noise_scale(epsilon, sensitivity)
     if not isinstance(tuning, Tuning):
         rule = _checks.choice("tuning", tuning, RULES)
         symbols = checked_mechanism(mechanism, rule) == "hashing" and math.isfinite(epsilon)
-        return _ruled(tree, horizon, epsilon, scale, rule, loss_radius(tree, loss_range) if symbols else None)
+        return _ruled(tree, horizon, epsilon, scale, rule, loss_radius(tree, losses) if symbols else None)
     if (tuning.horizon, tuning.epsilon) != (horizon, epsilon):
         asked, got = f"horizon {horizon} and epsilon {epsilon:g}", f"{tuning.horizon} and {tuning.epsilon:g}"
         raise ValueError(f"tuning must be made for {asked}, got one for {got}")
     if math.isfinite(epsilon) and tuning.mechanism != mechanism:
         raise ValueError(f"tuning must be made for mechanism {mechanism!r}, got one for {tuning.mechanism!r}")
     own = _own(tree, _whole(tuning))
-    if own.radius is not None and (loss_radius(tree, loss_range) > own.radius).any():
+    if own.radius is not None and (loss_radius(tree, losses) > own.radius).any():
         raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
     if not own.symbols and tuning.rule not in RULES:
         return own

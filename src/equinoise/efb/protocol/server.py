@@ -76,7 +76,7 @@ class Server(Live):
         rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else "sharp"
         given = tune(tree, horizon, epsilon, rule, mechanism, loss_range=loss_range)
         if rule is not tuning:
-            given = checked_for(tree, tuning, given.horizon, given.epsilon, mechanism, (0.5, 0.5))
+            given = checked_for(tree, tuning, (given.horizon, given.epsilon, mechanism), (0.5, 0.5))
         self._start(tree, LEARNERS["dp-efb"].start(tree, given), stream_key(seed), 0)
 
     def _start(self, tree: GameTree, learner: Learner, key: Words, trial: int) -> None:
@@ -140,9 +140,8 @@ class Server(Live):
             seat.visits.value[:n] = self._checked_values(report, n)
             _learner.update(seat, code, seat.scale, n, 0)
         elif report.symbol is None or report.symbol >= self.tuning.symbols:
-            raise ValueError(
-                f"report must be one of {self.tuning.symbols} symbols, got {_checks.shown(report)}"
-            )
+            got = _checks.shown(report)
+            raise ValueError(f"report must be one of {self.tuning.symbols} symbols, got {got}")
         elif seat.rate > 0.0:
             _learner.prepare(seat, code, seat.scale, n, self._trial)
             _learner.update(seat, code, seat.scale, n, report.symbol)
@@ -182,7 +181,7 @@ class Server(Live):
         """Read what :meth:`save` wrote; ValueError for a file that is damaged or something else."""
         with loaded(path, _KIND, "server") as (arrays, meta):
             tree, tuning = unpacked(arrays, meta)
-            checked_for(tree, tuning, tuning.horizon, tuning.epsilon, tuning.mechanism, (0.5, 0.5))
+            checked_for(tree, tuning, (tuning.horizon, tuning.epsilon, tuning.mechanism), (0.5, 0.5))
             trial = _checks.integer("trial", meta["trial"], 0, tuning.horizon)
             weight = _checks.array("weight", arrays["weight"], np.float64, (tree.n_actions,), low=0.0)
             if not np.maximum.reduceat(weight, tree.action_ptr[:-1]).all():

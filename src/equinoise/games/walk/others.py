@@ -67,11 +67,8 @@ class Distributions:
     def warn(self, stacklevel: int = 4) -> None:
         """Warn if probabilities were scaled by more than 1e-9."""
         if self.n_scaled:
-            warnings.warn(
-                f"probabilities that do not sum to 1 were scaled at {self.n_scaled} places: {self.first}",
-                UserWarning,
-                stacklevel=stacklevel,
-            )
+            words = f"probabilities that do not sum to 1 were scaled at {self.n_scaled} places: {self.first}"
+            warnings.warn(words, UserWarning, stacklevel=stacklevel)
 
 
 def _plain(p: object, where: Callable[[], str]) -> Number:
@@ -100,10 +97,8 @@ def mixture(source: Any, opponents: object, distributions: Distributions) -> Mix
     given = opponents.to_dict() if isinstance(opponents, Policy) else opponents
     if isinstance(given, Mapping) or callable(given):
         return _from_labels(source, given, distributions)
-    raise TypeError(
-        "opponents must be 'uniform', a Policy, a mapping from infoset labels to probabilities, a function "
-        f"of a label, or a policy of OpenSpiel, got {_checks.shown(opponents)}"
-    )
+    takes = "'uniform', a Policy, a mapping from infoset labels to probabilities, a function of a label"
+    raise TypeError(f"opponents must be {takes}, or a policy of OpenSpiel, got {_checks.shown(opponents)}")
 
 
 def _from_labels(source: Any, given: Any, distributions: Distributions) -> Mixture:

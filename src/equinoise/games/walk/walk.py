@@ -124,11 +124,9 @@ class Limits:
 
     def check(self, done: int, depth: int, record: Record, source: Any, expand: Expand) -> int:
         """Refuse the game after so many histories, or return at how many the walk must ask again."""
-        self._reached = (
-            f"the walk stopped after {done} histories, with {record.n_infosets} infosets and "
-            f"{record.n_actions} actions of player {record.player}, {len(record.leaf_payoff)} leaves, "
-            f"{depth} moves deep"
-        )
+        own = f"{record.n_infosets} infosets and {record.n_actions} actions of player {record.player}"
+        size = f"{own}, {len(record.leaf_payoff)} leaves, {depth} moves deep"
+        self._reached = f"the walk stopped after {done} histories, with {size}"
         self._show(f"{done:,} histories")
         if done >= self.max_histories:
             raise self.refusal("max_histories")
