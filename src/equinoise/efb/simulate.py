@@ -13,7 +13,7 @@ from equinoise._files import loaded, save_arrays
 from equinoise._random import stream_key
 from equinoise._typing import Any, Axes, DataFrame, Executor, Floats, Ints, Iterator, NamedTuple, Words
 from equinoise.efb import baselines
-from equinoise.efb.kernels import learner as _learner, setup, trial, weights as _weights
+from equinoise.efb.kernels import learner as _learner, setup, weights as _weights
 from equinoise.efb.protocol.user import Report
 from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
 from equinoise.games import Environment, GameTree, Policy, Schedule
@@ -143,8 +143,8 @@ def named_epsilon(epsilon: float) -> str:
 @kept_as("equinoise.efb.simulate._Task")
 class _Task(NamedTuple):
     tree: GameTree
-    plan: trial.Plan | trial.SymbolPlan
-    chances: tuple[trial.Chance, ...]
+    plan: setup.Plan | setup.SymbolPlan
+    chances: tuple[setup.Chance, ...]
     segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
     learner: baselines.Learner
     key: Words

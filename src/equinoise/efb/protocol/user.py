@@ -15,7 +15,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Ints, Words
-from equinoise.efb.kernels import learner as _learner, setup, trial as _trial
+from equinoise.efb.kernels import learner as _learner, setup
 from equinoise.efb.tuning import MECHANISMS, loss_radius, noise_scale
 from equinoise.games import Environment, GameTree, Schedule
 from equinoise.games.tree import seal
@@ -332,6 +332,6 @@ def play(
     visits.infoset[:n], visits.action[:n] = strategy.infosets, strategy.actions
     visits.child[:n] = 1 + np.cumsum(widths) - widths
     source = setup.first_source(stream_key(seed))
-    last, u = _trial.walk(plan, chance, visits, source, strategy.trial)
+    last, u = _learner.walk(plan, chance, visits, source, strategy.trial)
     last_action = int(visits.action[last])
-    return last_action, float(_trial.leaf_loss(chance, last_action, u))
+    return last_action, float(_learner.leaf_loss(chance, last_action, u))
