@@ -28,14 +28,14 @@ BUDGETS = {
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
-    "core": 2_143,
+    "core": 2_112,
     "mechanisms": 1_205,
-    "games": 3_686,
-    "efb": 2_802,
+    "games": 3_519,
+    "efb": 2_707,
     "nvo": 5_433,
     "bandits": 5_420,
     "inference": 2_060,
-    "experiments": 4_044,
+    "experiments": 4_018,
     "cli": 1_171,
 }
 MOST_IMPORTS = 0.08  # of the code
