@@ -13,6 +13,7 @@ from equinoise import _checks
 from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Ints, Mapping, NamedTuple
 
 Z95 = 1.96  # half the width of a normal 95% interval, in standard errors
+_MOST_CHECKPOINTS = 10**7
 
 
 class Estimate(NamedTuple):
@@ -35,8 +36,9 @@ def checkpoints(horizon: int, n_checkpoints: object) -> Ints:
     >>> checkpoints(10, 4), checkpoints(2, 4)
     (array([ 2,  5,  7, 10]), array([1, 2]))
     """
-    n = min(_checks.integer("n_checkpoints", n_checkpoints, 1), horizon)
-    return np.array([horizon * (i + 1) // n for i in range(n)], dtype=np.int64)
+    n = min(_checks.integer("n_checkpoints", n_checkpoints, 1, _MOST_CHECKPOINTS), horizon)
+    i = np.arange(1, n + 1, dtype=np.int64)
+    return horizon // n * i + horizon % n * i // n
 
 
 def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:

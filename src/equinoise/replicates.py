@@ -174,9 +174,10 @@ def checked_span(n_replicates: int | range) -> range:
     """
     span = n_replicates
     if not isinstance(span, range):
-        span = range(_checks.integer("n_replicates", n_replicates, 1))
-    elif span.step != 1 or not 0 <= span.start < span.stop:
-        raise ValueError(f"n_replicates must be a range of consecutive ones, got {n_replicates}")
+        span = range(_checks.integer("n_replicates", n_replicates, 1, _checks.MOST))
+    elif span.step != 1 or not 0 <= span.start < span.stop <= _checks.MOST:
+        what = f"a range of consecutive ones up to {_checks.MOST}"
+        raise ValueError(f"n_replicates must be {what}, got {_checks.shown(n_replicates)}")
     check_memory(span.stop, 1)  # of which len() and blocks can speak
     return span
 

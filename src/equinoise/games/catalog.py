@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._checks import Row
 from equinoise._typing import Any, Callable, Mapping
 from equinoise.games.environment import Environment
@@ -13,6 +13,7 @@ from equinoise.games.poker import kuhn_poker, leduc_poker
 from equinoise.games.tree import GameTree, seal
 
 _MOST = 2**31
+_NUMBERS = 8  # of 8 bytes that an action of these games takes, with what is made on the way
 _WORDS = re.compile(r"([a-z_]+)\s*(?:\((.*)\))?")
 
 
@@ -34,6 +35,7 @@ def bandit(n: int) -> tuple[GameTree, Environment]:
     array([0.5       , 0.25      , 0.61669922])
     """
     n = _checks.integer("n", n, 1, _MOST)
+    _results.check_memory(n, _NUMBERS, "n")
     tree = GameTree(
         action_ptr=seal(np.array([0, n], dtype=np.int64)),
         infoset_ptr=seal(np.ones(n + 1, dtype=np.int64)),
@@ -74,6 +76,7 @@ def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Env
     """
     sizes = _level_sizes(actions, observations, depth)
     n_infosets, n_actions = sum(sizes), sum(sizes) * actions
+    _results.check_memory(n_actions, _NUMBERS, "actions, observations and depth")
     n_inner = n_actions - sizes[-1] * actions
     number = np.arange(n_actions + 1, dtype=np.int64)
     tree = GameTree(

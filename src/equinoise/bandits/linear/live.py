@@ -103,7 +103,7 @@ class LinearBandit(Live):
         self._row = POLICIES[_checks.choice("policy", policy, POLICIES)]
         names = [*n_arms] if isinstance(n_arms, Sequence) and not isinstance(n_arms, str) else None
         if names is not None and (
-            len(set(names)) < len(names) or not all(isinstance(n, str) and n for n in names)
+            len(set(names)) < len(names) or not all(isinstance(n, str) and _checks.text(n) for n in names)
         ):
             raise ValueError(f"n_arms must be names, none of them twice, got {_checks.shown(n_arms)}")
         k = _checks.integer("n_arms", n_arms if names is None else len(names), 1)

@@ -92,8 +92,8 @@ def check_name(argument: str, name: object) -> str:
     """Return the name of an arm."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be named by text, got {_checks.shown(name)}")
-    if not name:
-        raise ValueError(f"{argument} must be named by text that is not empty, got ''")
+    if not _checks.text(name):
+        raise ValueError(f"{argument} must be named by text that is not empty, got {_checks.shown(name)}")
     return str(name)
 
 
@@ -204,6 +204,10 @@ class Player:
             here[...] = given
         if "private_n" in state._fields and ((state.private_n > 0) != pulled).any():
             raise ValueError("private_n must be positive where there are pulls")
+        if "left" in state._fields:
+            wrong = (state.left > state.length) | (~pulled & (state.length > 1))
+            if wrong.any():
+                raise ValueError("left must be what a batch still needs, 1 before the first pull")
         if self._in_batches:
             current = arrays["state_current"].item()
             state.current[0] = _checks.integer("current", current, -1, len(pulled) - 1)
