@@ -25,6 +25,7 @@ LOG = pd.DataFrame({"arm": list("abba") * 5, "reward": [1, 0, 0, 1] * 5, "x": [1
 GAME = nvo.NoiseGame(nvo.Histogram.from_values([1, 2, 2, 3, 3, 3, 4, 4, 9], 9, bounds=(0, 10)), 2.0)
 ROOM = 2**28  # bytes before the work
 SECONDS = 5.0
+WORK = {"steps"}  # hours of which are no mistake, and begin at once
 
 
 def squares(start, stop):
@@ -45,8 +46,9 @@ private = called(own, policy="private-oful", epsilon=1.0, horizon=10, longest=1.
 audited = called(
     inference.audit, lambda i, size, seed: np.random.default_rng(seed).random(size) < 0.5, 1.0, size=200
 )
-tables = called(bandits.tableau, [0.5, 0.4], horizon=5)
+tables = called(bandits.tableau.tableau, [0.5, 0.4], horizon=5)
 horizon = {"horizon": 10, "seed": 1}
+sampled = called(bandits.simulate, "thompson", [0.5, 0.4], horizon=20, executor=IDLE)
 laziest = called(bandits.simulate, "lazy-dp-ts", [0.5, 0.4], horizon=20, epsilon=1.0, executor=IDLE)
 
 # What takes a count, its name, one that is taken, the least, and whether any larger one is taken too.
@@ -98,10 +100,11 @@ COUNTS = {
         called(games.Schedule.of_losses, games.load("kuhn_poker")[1], lambda t: 1 / 0), "trials", 3, 1, False,
     ),
     "batches": (
-        called(inference.arm_means, [0, 1] * 4, [0.5] * 8, [0.5] * 8, "batched-ols"), "batches", 2, 1, True,
+        called(inference.arm_means, [0, 1] * 4, [0.5] * 8, [0.5] * 8, method="batched-ols"),
+        *("batches", 2, 1, True),
     ),
     "draws": (laziest, "draws", 3, 1, False),
-    "batch": (called(bandits.simulate, "thompson", [0.5, 0.4], horizon=20, executor=IDLE), "batch", 3, 1, False),
+    "batch": (sampled, "batch", 3, 1, False),
     "bins": (called(nvo.Histogram.from_values, [1, 2, 3], bounds=(0, 9)), "n_bins", 9, 2, False),
     "restarts": (GAME.best_response, "restarts", 2, 1, False),
     "steps": (GAME.anneal, "steps", 50, 0, False),
@@ -120,12 +123,12 @@ COUNTS = {
 }  # fmt: skip
 
 
-def tried(call, name, value):
+def tried(call, name, value, warm=True):
     """Call; whether it was taken. It says which argument is wrong, soon, and takes no memory before it."""
     tracemalloc.start()
     begun = time.perf_counter()
     try:
-        call(**{name: value}) if not isinstance(call, type(lambda: 0)) else call(value)
+        call(**{name: value})
     except (_sweep._Ready, ZeroDivisionError):
         taken = True
     except (ValueError, TypeError) as error:
@@ -136,14 +139,14 @@ def tried(call, name, value):
     finally:
         seconds, peak = time.perf_counter() - begun, tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert seconds < SECONDS and peak < ROOM, (seconds, peak)
+    assert peak < ROOM and (seconds < SECONDS or not warm), (seconds, peak)  # else kernels are compiled
     return taken
 
 
 @pytest.mark.parametrize("case", COUNTS)
 def test_a_count_is_taken_or_refused_by_name(case):
     call, name, good, least, free = COUNTS[case]
-    assert tried(call, name, good)
+    assert tried(call, name, good, warm=False)
     assert tried(call, name, np.int64(good)) and tried(call, name, np.uint16(good))
     for value in (10**400, 10**5000):
         assert tried(call, name, value) == (free and value == 10**400), value
@@ -154,9 +157,6 @@ def test_a_count_is_taken_or_refused_by_name(case):
         assert not tried(call, name, value), value
     for value in (True, np.True_, 1.5, float(good), math.nan, math.inf, str(good), [good], b"3", 1j):
         assert not tried(call, name, value), value
-
-
-WORK = {}  # what would be begun at once
 
 
 # Seeds: any integer that is not negative.
@@ -190,7 +190,7 @@ SEEDS = {
 @pytest.mark.parametrize("case", SEEDS)
 def test_a_seed_is_taken_or_refused_by_name(case):
     for value in (0, 7, np.uint8(7), 2**63, 2**200, 10**400):
-        assert tried(SEEDS[case], "seed", value), value
+        assert tried(SEEDS[case], "seed", value, warm=value), value
     for value in (-1, 1.5, True, math.nan, "3", 10**5000, [1]):
         assert not tried(SEEDS[case], "seed", value), value
 
@@ -205,7 +205,9 @@ def test_a_wrong_seed_of_the_audit_command(capsys, seed, tmp_path, monkeypatch):
 
 
 def test_digits_beyond_what_python_writes_are_shown_in_words():
-    with pytest.raises(TypeError, match="n_replicates must be an integer, got a list that is too long to show"):
+    with pytest.raises(
+        TypeError, match="n_replicates must be an integer, got a list that is too long to show"
+    ):
         repeat(n_replicates=[10**5000])
     with pytest.raises(ValueError, match="epsilon must be a positive number, got a int that is too long"):
         efb.tune(TREE, 10, -(10**5000))

@@ -18,7 +18,6 @@ from numpy.typing import DTypeLike
 
 from equinoise._typing import Array, ArrayLike, Flags
 
-
 MOST = 10**9  #: of what is counted and then gone through one by one, such as replicates
 _LONGEST = 4000  # digits of an integer: Python writes no more than 4300
 
@@ -58,6 +57,11 @@ def integer(name: str, value: object, minimum: int | None = None, maximum: int |
         ends = ends if minimum is None or maximum is None else f"from {low} to {high}"
         raise ValueError(f"{name} must be an integer {ends}, got {shown(value)}")
     return result
+
+
+def seed(value: object) -> int | None:
+    """Return a seed: an integer that is not negative, or None for the operating system's randomness."""
+    return None if value is None else integer("seed", value, 0)
 
 
 def number(

@@ -185,7 +185,9 @@ def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
     if isinstance(grid, Mapping):
         lists = [list(values) for values in lists]
         if math.prod(map(len, lists)) > _MOST_POINTS:
-            raise ValueError(f"grid must have at most {_MOST_POINTS:,} points, got {math.prod(map(len, lists)):,}")
+            raise ValueError(
+                f"grid must have at most {_MOST_POINTS:,} points, got {math.prod(map(len, lists)):,}"
+            )
         points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*lists)]
     else:
         points = [dict(_checks.instance("grid's points", point, Mapping)) for point in grid]

@@ -262,7 +262,8 @@ class _Joined:
             self.arrays = tuple(whole) if isinstance(block, tuple) else dict(zip(given, whole, strict=True))
         joined = _items(self.arrays)
         if joined.keys() != given.keys():
-            raise ValueError(f"task must return the arrays {[*joined]} for every block, got {[*given]}")
+            found = _checks.shown([*given])
+            raise ValueError(f"task must return the arrays {[*joined]} for every block, got {found}")
         for key, array in given.items():
             wanted = (stop - start, *joined[key].shape[1:])
             if array.shape != wanted or array.dtype != joined[key].dtype:

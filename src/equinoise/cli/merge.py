@@ -67,9 +67,9 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
         what = _files.json_of((kept / common.COMMAND).read_bytes())
         runs = sorted(path.name for path in kept.iterdir() if path.is_dir())
         given = dict(what)
-        if given.pop("command") in _SLICED and not _ELSEWHERE & given.keys():
-            if all(isinstance(one, str) for values in given.values() for one in list(values)):
-                return what, runs
+        right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()
+        if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
+            return what, runs
     except (OSError, ValueError, TypeError, KeyError):
         pass
     why = f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}"

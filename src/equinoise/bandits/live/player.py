@@ -41,10 +41,11 @@ class Setting:
                 raise ValueError(f"epsilon must be at least {_LEAST_EPSILON:g}, got {self.epsilon!r}")
             _checks.choice("noise", self.noise, ("secure", "float"))
         if self.horizon is not None:
-            _checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS)
+            vars(self).update(horizon=_checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS))
         if not set(self.options) <= set(spec.options):
             raise ValueError(f"options must be those of {self.policy!r}, got {_checks.shown(self.options)}")
         chosen = spec.checked_options(self.options)
+        vars(self).update(options={name: chosen[name] for name in self.options})  # no number of NumPy's
         free = spec.live.without_horizon if spec.live else None
         if self.horizon is None and free is not None and any(chosen[name] != free[name] for name in free):
             given = " and ".join(f"{name}={chosen[name]!r}" for name in free)

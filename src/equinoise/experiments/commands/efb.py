@@ -49,7 +49,7 @@ class Parameters:
         _checks.choice("learner", self.learner, efb.LEARNERS)
         _checks.integer("trials", self.trials, minimum=1, maximum=MAX_HORIZON)
         replicates.checked_span(self.replicates)
-        _checks.integer("checkpoints", self.checkpoints, minimum=1)
+        _checks.integer("checkpoints", self.checkpoints, 1, _results.MOST_CHECKPOINTS)
         if self.schedule and self.opponents != "uniform":
             raise ValueError(f"schedule must be in place of opponents={self.opponents!r}, not beside it")
         _checks.integer("seed", self.seed, minimum=0)
