@@ -43,6 +43,7 @@ class Parser:
     named: tuple[str, ...]
     form: str = "bytes"
     refusals: tuple[type[Exception], ...] = (ValueError, OSError)
+    cases: int = 40  # that a quick look takes
 
 
 def damaged(parser: Parser, number: int) -> bytes:
@@ -67,7 +68,8 @@ def judged(parser: Parser, path: Path, data: bytes) -> str:
                 parser.read(path)
         except parser.refusals as error:
             words = str(error)
-            if "pickle" in words or "\n" in words or len(words) > 3000:
+            unnamed = words.replace(str(path), "")
+            if "pickle" in unnamed or "\n" in words or len(words) > 3000:
                 found = f"says {words[:300]!r}"
             elif not any(name in words for name in (*parser.named, str(path))):
                 found = f"does not say what it read: {words[:300]!r}"
