@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import itertools
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from equinoise._checkpoint import fingerprint
 from equinoise._typing import Any, Callable, DataFrame, Executor, Iterable, Mapping, Sequence
 
 _OURS = ("executor", "resume", "progress")
+_MOST_POINTS = 10**6
 
 
 class _Ready(BaseException):
@@ -170,6 +172,11 @@ def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
         got = _checks.shown(grid)
         raise TypeError(f"grid must be lists of values by name, or a list of points, got {got}")
     if isinstance(grid, Mapping):
+        lists = [list(values) for values in lists]
+        if math.prod(map(len, lists)) > _MOST_POINTS:
+            raise ValueError(
+                f"grid must have at most {_MOST_POINTS:,} points, got {math.prod(map(len, lists)):,}"
+            )
         points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*lists)]
     else:
         points = [dict(_checks.instance("grid's points", point, Mapping)) for point in grid]

@@ -161,9 +161,10 @@ def checked_span(n_replicates: int | range) -> range:
     """
     span = n_replicates
     if not isinstance(span, range):
-        span = range(_checks.integer("n_replicates", n_replicates, 1))
-    elif span.step != 1 or not 0 <= span.start < span.stop:
-        raise ValueError(f"n_replicates must be a range of consecutive ones, got {n_replicates}")
+        span = range(_checks.integer("n_replicates", n_replicates, 1, _checks.MOST))
+    elif span.step != 1 or not 0 <= span.start < span.stop <= _checks.MOST:
+        what = f"a range of consecutive ones up to {_checks.MOST}"
+        raise ValueError(f"n_replicates must be {what}, got {_checks.shown(n_replicates)}")
     check_memory(span.stop, 1)  # of which len() and blocks can speak
     return span
 
@@ -248,7 +249,8 @@ class _Joined:
             self.arrays = tuple(whole) if isinstance(block, tuple) else dict(zip(given, whole, strict=True))
         joined = _items(self.arrays)
         if joined.keys() != given.keys():
-            raise ValueError(f"task must return the arrays {[*joined]} for every block, got {[*given]}")
+            found = _checks.shown([*given])
+            raise ValueError(f"task must return the arrays {[*joined]} for every block, got {found}")
         for key, array in given.items():
             wanted = (stop - start, *joined[key].shape[1:])
             if array.shape != wanted or array.dtype != joined[key].dtype:

@@ -199,7 +199,9 @@ def self_play(
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     exploitability, regret, *average = replicates.run(task, span, work=trials, **options).values()
     what = tuple(average), tuple(learner.tuning for learner in learners), joint.name
-    return SelfPlayRun(checkpoints, exploitability, regret, *what, budget, seed, joint, span.start)
+    return SelfPlayRun(
+        checkpoints, exploitability, regret, *what, budget, _checks.seed(seed), joint, span.start
+    )
 
 
 @kept_as("equinoise.efb.self_play._run_block")

@@ -108,7 +108,7 @@ class EfbRun:
             policy = _checks.array("policy", arrays["policy"], np.float64, (n, tree.n_actions), low=0.0)
             bound = _checks.number("regret_bound", meta["regret_bound"], 0.0)
             learner = _checks.choice("learner", meta["learner"], baselines.LEARNERS)
-            epsilon, seed = _checks.epsilon(meta["epsilon"]), meta["seed"]
+            epsilon, seed = _checks.epsilon(meta["epsilon"]), _checks.seed(meta["seed"])
             first = _checks.integer("first_replicate", meta.get("first_replicate", 0), 0)
             return cls(trials, regret, loss, policy, bound, tuning, learner, epsilon, seed, tree, first)
 
@@ -241,7 +241,7 @@ def simulate(
         policy = behaviour(tree, np.stack([(row[:, None] * table).sum(axis=0) for row in policy]))
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
     made = regret, result["observed"], policy, chosen.regret_bound, chosen
-    return EfbRun(checkpoints, *made, row.name, budget, seed, tree, span.start)
+    return EfbRun(checkpoints, *made, row.name, budget, _checks.seed(seed), tree, span.start)
 
 
 def _task(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._checks import Row
 from equinoise._typing import Any, Callable, Mapping
 from equinoise.games.environment import Environment
@@ -20,6 +20,7 @@ from equinoise.games.walk.walk import MAX_BYTES, MAX_HISTORIES, Limits, Source, 
 
 _PREFIX = "openspiel:"
 _MOST = 2**31
+_NUMBERS = 8  # of 8 bytes that an action of these games takes, with what is made on the way
 _WORDS = re.compile(r"([a-z_]+)\s*(?:\((.*)\))?")
 
 
@@ -36,6 +37,7 @@ def bandit(n: int) -> tuple[GameTree, Environment]:
     array([0.5       , 0.25      , 0.61669922])
     """
     n = _checks.integer("n", n, 1, _MOST)
+    _results.check_memory(n, _NUMBERS, "n")
     tree = GameTree(
         action_ptr=seal(np.array([0, n], dtype=np.int64)),
         infoset_ptr=seal(np.ones(n + 1, dtype=np.int64)),
@@ -76,6 +78,7 @@ def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Env
         asked = f"complete({actions},{observations},{depth})"
         raise ValueError(f"actions, observations and depth must give at most 2^31 actions, got {asked}")
     n_actions = total * actions
+    _results.check_memory(n_actions, _NUMBERS, "actions, observations and depth")
     n_inner = n_actions - sizes[-1] * actions
     number = np.arange(n_actions + 1, dtype=np.int64)
     tree = GameTree(

@@ -189,4 +189,4 @@ class Server(Live):
             key = _checks.array("key", arrays["key"], np.uint64, (2,))
             server = cls.__new__(cls)
             server._start(tree, Learner(weight, tuning, 0.0), key, trial)
-        return server._came_from(meta)
+            return server._came_from(meta)

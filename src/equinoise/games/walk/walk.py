@@ -226,8 +226,8 @@ def player_number(labels: Sequence[str], player: object) -> int:
     if list(labels).count(player) > 1:
         raise ValueError(f"player must be a number here, because several players are called {player!r}")
     if player not in labels:
-        known = f"{len(labels) - 1} or one of {', '.join(map(repr, labels))}"
-        raise ValueError(f"player must be a number from 0 to {known}, got {player!r}")
+        known = f"a number from 0 to {len(labels) - 1} or one of {_checks.line(', '.join(map(repr, labels)))}"
+        raise ValueError(f"player must be {known}, got {_checks.shown(player)}")
     return list(labels).index(player)
 
 
