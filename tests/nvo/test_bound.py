@@ -257,7 +257,9 @@ def test_rounding_is_paid_for_by_any_multipliers(n_bins):
         masses = rng.dirichlet(np.ones(n_bins), n_bins)[:, None]
         counts = rng.integers(1, 9, n_bins)
         with decimal.localcontext(prec=40):
-            parts = [[Decimal(m) * int(c) for m, c in zip(row, counts, strict=True)] for row in masses[:, 0].T]
+            parts = [
+                [Decimal(m) * int(c) for m, c in zip(row, counts, strict=True)] for row in masses[:, 0].T
+            ]
             logs = [(int(c) / sum(part)).ln() for c, part in zip(counts, parts, strict=True)]
             kl = sum(int(c) * log for c, log in zip(counts, logs, strict=True)) / int(counts.sum())
         all_of_it = Node(np.ones((n_bins, 1), bool), np.zeros((n_bins, 1), bool))
@@ -265,7 +267,7 @@ def test_rounding_is_paid_for_by_any_multipliers(n_bins):
         value = dual_bound(
             a_problem(masses, counts, 3.0), all_of_it, Multipliers(none, none, np.ones(0), np.ones(0), slopes)
         )
-        assert kl - Decimal(1e-10) < Decimal(value) <= kl
+        assert kl - Decimal("1e-10") < Decimal(value) <= kl
 
 
 # ----------------------------------------------------------------------------------------------------------
