@@ -30,6 +30,12 @@ PACKAGE = ROOT / "src" / "equinoise"
 FAULTS = ROOT / "tests" / "data" / "faults.toml"
 COPIED = ("src", "tests", "pyproject.toml", "README.md")
 IGNORED = shutil.ignore_patterns("__pycache__", ".*_cache", "*.egg-info")
+# Examples of hypothesis are the same in every run; one that fails is not made smaller, which may take minutes.
+CONFTEST = """from hypothesis import Phase, settings
+
+settings.register_profile("first", derandomize=True, phases=[Phase.explicit, Phase.generate])
+settings.load_profile("first")
+"""
 UNSET = {"NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "PYTEST_ADDOPTS"}
 SECONDS = 300.0  # after which tests are given up
 
@@ -85,6 +91,7 @@ def copied(folder: Path) -> Path:
             shutil.copytree(ROOT / name, folder / name, ignore=IGNORED)
         else:
             shutil.copy(ROOT / name, folder / name)
+    (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     return folder
 
 
