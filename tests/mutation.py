@@ -30,7 +30,7 @@ PACKAGE = ROOT / "src" / "equinoise"
 FAULTS = ROOT / "tests" / "data" / "faults.toml"
 COPIED = ("src", "tests", "pyproject.toml", "README.md")
 IGNORED = shutil.ignore_patterns("__pycache__", ".*_cache", "*.egg-info")
-# Examples of hypothesis are the same in every run, and one that fails is not made smaller: that takes minutes.
+# Examples of hypothesis are the same in every run, and what fails is not made smaller, which may take minutes.
 CONFTEST = """from hypothesis import Phase, settings
 
 settings.register_profile("first", derandomize=True, phases=[Phase.explicit, Phase.generate])
@@ -111,7 +111,7 @@ def run(tree: Path, kernels: Path, tests: Iterable[str], *options: str) -> Ran:
         timer.cancel()
         out.seek(0)
         said = out.read().decode("utf-8", "replace")
-    failed = re.findall(r"^FAILED tests/(\S+)", said, re.MULTILINE)
+    failed = re.findall(r"^FAILED tests/(.+?)(?: - .*)?$", said, re.MULTILINE)
     wall = time.monotonic() - begun
     return Ran(child.returncode, failed, said[-2000:], wall, used.ru_utime + used.ru_stime)
 

@@ -153,6 +153,8 @@ def test_names_of_folders_say_the_parameters_and_stay_when_the_version_changes(m
     assert name.startswith("epsilon=0.5-policy=private-ucb-x=a-..-b")
     assert len(name) < 80
     assert "/" not in name
+    other = _sweep._folder({"policy": "private ucb", "epsilon": 0.5, "x": "a/../b" * 20 + "c"})
+    assert other != name  # which begin alike
     monkeypatch.setattr("equinoise._checkpoint.__version__", "9")
     assert name == _sweep._folder({"x": "a/../b" * 20, "epsilon": 0.5, "policy": "private ucb"})
 

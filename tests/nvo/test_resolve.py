@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,6 +49,22 @@ def test_all_rows_are_at_most_as_many_and_all_records_at_least_as_bad():
     assert whole.records == 8
     assert profile.resolved_epsilon(2) == few.epsilon  # the same seed, though it was the system's
     assert profile.resolved_epsilon(100) == whole.epsilon
+
+
+def test_the_rarest_record_comes_first_and_losses_count_both_ways():
+    """Solved again by hand: its bin is then three times as likely, and all others a little less."""
+    histogram, tried = small((150,) * 5 + (210,)), []
+    profile = NoiseGame(histogram, 1.0).uniform()
+
+    def solve(less):
+        k = int(np.flatnonzero(less.counts < histogram.counts)[0])
+        tried.append(k)
+        pmf = profile.pmf * np.where(np.arange(21) == k, 3.0, 1.0)
+        return SimpleNamespace(pmf=pmf / pmf.sum())
+
+    found = resolve(profile, 1, 1, solve=solve)
+    assert tried == [histogram.bin_of[5]]
+    assert found.epsilon == pytest.approx(math.log(3.0 / (1.0 + 2.0 * profile.pmf[tried[0]])), rel=1e-12)
 
 
 def test_what_only_one_of_them_knows_has_no_epsilon():

@@ -15,7 +15,7 @@ import pytest
 
 from equinoise.experiments.commands.nvo import Parameters, prepare, release, shared, solve
 from equinoise.nvo import NoiseGame
-from equinoise.nvo.release import folder
+from equinoise.nvo.release import composition, folder
 from equinoise.nvo.release.rows import seed_of
 
 
@@ -172,6 +172,18 @@ def test_a_total_is_kept(path):
     assert made.profile.game.epsilon < 0.8
     said = json.loads(made.files()["certificate.json"])
     assert (said["epsilon"], said["total_epsilon"]) == (None, 0.8)  # that of a row was chosen by the data
+
+
+def test_there_is_no_sample_where_the_total_is_exceeded(path, monkeypatch):
+    """Though every record is satisfied at the last epsilon of a row that was tried."""
+    parameters = Parameters(
+        path, "weight", total_epsilon=0.8, bounds=(0.0, 120.0), rows=3, search="best-response", resolve=0
+    )
+    plain = composition.epsilon_for_total
+    monkeypatch.setattr(composition, "epsilon_for_total", lambda *of: plain(*of)._replace(composition=None))
+    made = release(*prepare(parameters), parameters)
+    assert made.profile.certified and made.sample is None
+    assert made.reason().startswith("no epsilon per row was found")
 
 
 def test_two_columns_with_one_seed_do_not_go_together(tmp_path):
