@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from equinoise import _checkpoint, bandits, efb, games, replicates
-from equinoise._checkpoint import fingerprint
+from equinoise._checkpoint import fingerprint, kept_as
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
@@ -35,10 +35,12 @@ class Whole:
     name: str | None = None
 
 
+@kept_as("task")
 def task(whole, start, stop):
     return {"value": np.arange(start, stop) ** whole.parts.power + whole.parts.numbers[0]}
 
 
+@kept_as("pair")
 def pair(_, start, stop):
     return np.arange(start, stop), np.zeros((stop - start, 2), dtype=np.float32)
 
@@ -52,8 +54,7 @@ def counting(calls, function):
         calls.append((start, stop))
         return function(whole, start, stop)
 
-    counted.__qualname__, counted.__module__ = function.__qualname__, function.__module__
-    return counted
+    return kept_as(function._kept_as)(counted)
 
 
 @pytest.mark.parametrize("function", [task, pair])
@@ -265,6 +266,35 @@ def test_fingerprints_tell_values_apart_and_are_stable():
     assert len(set(marks)) == len(marks)
     assert fingerprint(np.arange(6).reshape(2, 3).T) == fingerprint(np.arange(6).reshape(2, 3).T.copy())
     assert marks[-6] == fingerprint(made())
+
+
+def test_functions_of_one_name_that_do_not_the_same_are_other_runs(tmp_path):
+    def fill(value, twice=False):
+        def filled(start, stop, times=2 if twice else 1):
+            return (np.full(stop - start, value * times if stop > start else filled(start, stop)),)
+
+        return filled
+
+    tasks = [
+        fill(1),
+        fill(2),
+        fill(1, twice=True),
+        lambda a, b: (np.arange(a, b),),
+        lambda a, b: (-np.arange(a, b),),
+    ]
+    tasks += [lambda a, b: (np.arange(a, b) * 2 + 3,), lambda a, b: (np.arange(a, b) * 3 + 2,)]
+    for one in tasks:
+        name = tmp_path / one.__name__
+        shutil.rmtree(name, ignore_errors=True)
+        first = replicates.run(one, 4, resume=name)
+        for other in tasks:
+            if other is one:
+                np.testing.assert_array_equal(replicates.run(other, 4, resume=name), first)
+                continue
+            with pytest.raises(ValueError, match=r"of another: .*function.* differs|function is .* there"):
+                replicates.run(other, 4, resume=name)
+    replicates.run(fill(1), 4, resume=tmp_path / "again")
+    replicates.run(fill(1), 4, resume=tmp_path / "again")  # the same, made twice
 
 
 def test_a_kill_loses_only_unfinished_blocks(tmp_path):

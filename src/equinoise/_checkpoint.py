@@ -238,8 +238,9 @@ def _parts(value: Any, name: str = "function") -> dict[str, Any]:
     if inner:
         return {key: part for own, one in inner.items() for key, part in _parts(one, own).items()}
     if isinstance(value, types.FunctionType):
-        value = _name(value).decode()
-    elif isinstance(value, float) and not math.isfinite(value):
+        body = {f"what {name} does": _HASHED + fingerprint(_body(value))[:16]} if _body(value) else {}
+        return {name: _name(value).decode()} | body
+    if isinstance(value, float) and not math.isfinite(value):
         value = str(value)
     elif not (value is None or isinstance(value, bool | int | float | str)):
         value = _HASHED + fingerprint(value)[:16]
@@ -250,8 +251,10 @@ def _pieces(value: object) -> Iterator[bytes]:
     """Yield what tells a value from others: the name of its type, then its content."""
     if hasattr(type(value), "_identity"):
         value = value._identity()  # type: ignore[attr-defined]
-    if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
+    if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type):
         yield _name(value)
+        if body := _body(value):
+            yield from _pieces(body)
         return
     yield _name(type(value))
     parts: list[object]
@@ -270,6 +273,8 @@ def _pieces(value: object) -> Iterator[bytes]:
         parts = [part for pair in value.items() for part in pair]
     elif isinstance(value, tuple | list):
         parts = list(value)
+    elif isinstance(value, range):
+        parts = [value.start, value.stop, value.step]
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = [(getattr(value, field.name), field) for field in dataclasses.fields(value)]
         # A field that came later counts only where it is used, so that older folders still fit.
@@ -279,6 +284,24 @@ def _pieces(value: object) -> Iterator[bytes]:
     yield str(len(parts)).encode()
     for part in parts:
         yield from _pieces(part)
+
+
+def _body(function: Any) -> tuple[Any, ...]:
+    """Return what tells a user's function from others of its name; nothing of the package's own."""
+    if not hasattr(function, "__code__") or hasattr(function, "_kept_as"):
+        return ()
+    if function.__module__.startswith("equinoise."):
+        return ()
+    cells = [cell.cell_contents for cell in function.__closure__ or () if cell.cell_contents is not function]
+    held = [one.__name__ if isinstance(one, types.ModuleType) else one for one in cells]
+    return _code(function.__code__), held, function.__defaults__, function.__kwdefaults__
+
+
+def _code(code: types.CodeType) -> tuple[Any, ...]:
+    """Return what a function does, wherever it stands: instructions, names, and constants in turn."""
+    consts = [_code(one) if isinstance(one, types.CodeType) else one for one in code.co_consts]
+    sets = [sorted(map(repr, one)) if isinstance(one, frozenset) else repr(one) for one in consts]
+    return code.co_code, code.co_names, sets
 
 
 def _name(part: Any) -> bytes:

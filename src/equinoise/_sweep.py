@@ -57,7 +57,8 @@ class Sweep:
     def to_frame(self) -> DataFrame:
         """Return all runs' long frames in one, parameters first, with what made each run and the version.
 
-        A parameter stands as it was given: numbers and words as they are, all else as text.
+        A parameter stands as it was given: numbers and words as they are, all else as text. So do numbers of
+        more than 64 bits, and all values of a parameter that are not of one kind.
         """
         return self._joined([run.to_frame() for run in self.runs])
 
@@ -75,16 +76,13 @@ class Sweep:
     def _joined(self, frames: Sequence[DataFrame]) -> DataFrame:
         import pandas as pd
 
-        given = {name: [_cell(point.get(name)) for point in self.points] for name in names_of(self.points)}
-        for name, cells in given.items():  # a column of one type, as Parquet needs
-            if any(isinstance(cell, str) for cell in cells):
-                given[name] = [cell if cell is None else str(cell) for cell in cells]
+        given = {name: [point.get(name) for point in self.points] for name in names_of(self.points)}
         whole = pd.concat(frames, ignore_index=True)
         whole.attrs = {}
         made = {str(name): [frame.attrs[name] for frame in frames] for name in frames[0].attrs}
         given |= {name: cells for name, cells in made.items() if name not in given and name not in whole}
         sizes = [len(frame) for frame in frames]
-        columns = {name: pd.Series(cells).repeat(sizes).array for name, cells in given.items()}
+        columns = {name: pd.Series(_column(cells)).repeat(sizes).array for name, cells in given.items()}
         rest = whole.drop(columns=[name for name in given if name in whole])
         return pd.concat([pd.DataFrame(columns), rest], axis=1)
 
@@ -122,10 +120,11 @@ def sweep(
     >>> len(sweep(task, [{"policy": "ucb"}, {"policy": "uniform", "seed": 1}]).to_frame())
     40
     """
-    return perform(function, checked(function, grid), executor=executor, resume=resume, progress=progress)
+    points = checked(function, grid, kept=resume is not None)
+    return perform(function, points, executor=executor, resume=resume, progress=progress)
 
 
-def checked(function: Callable[..., Any], grid: Any) -> tuple[dict[str, Any], ...]:
+def checked(function: Callable[..., Any], grid: Any, kept: bool) -> tuple[dict[str, Any], ...]:
     """Return the points of a grid; TypeError or ValueError where the function refuses one, before work."""
     if not callable(function):
         raise TypeError(f"function must be callable, got {_checks.shown(function)}")
@@ -141,6 +140,8 @@ def checked(function: Callable[..., Any], grid: Any) -> tuple[dict[str, Any], ..
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{error} (at the point {_label(point)})") from error
+    if kept and len({_folder(point) for point in points}) < len(points):
+        raise ValueError("grid must have points that differ, where they are kept")
     return points
 
 
@@ -150,11 +151,9 @@ def perform(function: Callable[..., Any], points: tuple[dict[str, Any], ...], **
     for name, value in given.items():
         if value and not _takes(function, name):
             raise TypeError(f"{name} must be left out for a function that takes none, got {value!r}")
-    folders = [None if resume is None else Path(resume, _folder(point)) for point in points]
-    if resume is not None and len(set(folders)) < len(points):
-        raise ValueError("grid must have points that differ, where they are kept")
     runs = []
-    for point, folder in zip(points, folders, strict=True):
+    for point in points:
+        folder = None if resume is None else Path(resume, _folder(point))
         own = {**given, "progress": progress and _label(point), "resume": folder}
         runs.append(function(**point, **{name: value for name, value in own.items() if value}))
     return Sweep(points, tuple(runs))
@@ -197,6 +196,16 @@ def _cell(value: Any) -> Any:
     plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
     scalar = plain is None or isinstance(plain, bool | int | float | str)
     return plain if scalar else str(_results.plain(plain))
+
+
+def _column(values: Sequence[Any]) -> list[Any]:
+    """Return values as a column of one type, as Parquet needs."""
+    cells = [_cell(value) for value in values]
+    kinds = {type(cell) for cell in cells if cell is not None}
+    wide = any(isinstance(cell, int) and cell.bit_length() > 63 for cell in cells)
+    if wide or (len(kinds) > 1 and kinds != {int, float}):
+        return [cell if cell is None else str(cell) for cell in cells]
+    return cells
 
 
 def _label(point: Mapping[str, Any]) -> str:

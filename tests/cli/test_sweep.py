@@ -108,6 +108,7 @@ def test_every_kind_of_simulation_has_a_name(text):
             "policy must be one of ",
         ),
         (BANDITS + "horizon = [1, 2]", "horizon must not be a key of 'file.toml' and of its grid"),
+        (BANDITS.replace("uniform", "ucb"), "grid must have points that differ"),
         ("resume = 'x'" + BANDITS, "resume must not be a key of 'file.toml'"),
         ('simulate="efb"\ngame="kuhn"\nhorizon=9\n[grid]\nepsilon=[4]', "game must be one of "),
         ('simulate="linear"\nhorizn=9\n[grid]\nn_arms=[4]', "unexpected keyword argument 'horizn'"),

@@ -53,7 +53,7 @@ class Plan:
             raise ValueError(
                 f"{wrong[0]} must not be a key of {str(path)!r}{' and of its grid' if twice else ''}"
             )
-        return cls(given, _sweep.checked(cls(given, ()).function, grid))
+        return cls(given, _sweep.checked(cls(given, ()).function, grid, kept=True))
 
     @property
     def function(self) -> Callable[..., Any]:
