@@ -30,7 +30,7 @@ BUDGETS = {
 STILL = {
     "core": 2_225,
     "mechanisms": 1_209,
-    "games": 3_522,
+    "games": 3_504,
     "efb": 2_709,
     "nvo": 5_433,
     "bandits": 5_430,

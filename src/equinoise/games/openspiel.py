@@ -7,6 +7,8 @@ import os
 import sys
 from operator import methodcaller
 
+import numpy as np
+
 from equinoise import _checks
 from equinoise._typing import Any, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
@@ -129,29 +131,21 @@ def _infoset_reader(
     pyspiel: Any, game: Any, simultaneous: bool, recall: str = "check"
 ) -> Callable[[Any], tuple[Hashable, str]]:
     """Return what reads the infoset of a state, whichever way the game offers."""
-    kind = game.get_type()
-
-    def by_words(name: str) -> Callable[[Any], tuple[Hashable, str]]:
-        read = methodcaller(name)
-        return lambda state: (read(state),) * 2
-
-    def by_tensor(state: Any) -> tuple[Hashable, str]:
-        import numpy as np
-
-        return np.asarray(state.information_state_tensor(), dtype=np.float32).tobytes(), ""
-
+    kind, why = game.get_type(), "does not"
     if kind.provides_information_state_string:
-        return by_words("information_state_string")
-    if kind.provides_information_state_tensor:
-        return by_tensor
-    if kind.information == pyspiel.GameType.Information.PERFECT_INFORMATION and not simultaneous:
-        return by_words("history_str")
-    why = "does not"
-    if kind.provides_observation_string:
-        if recall == "refine":
-            return by_words("observation_string")
-        why = "has observations, but no information states: recall='refine' would remember them"
-    raise ValueError(f"game must say what its players know, but {_one_line(game)} {why}")
+        read = methodcaller("information_state_string")
+    elif kind.provides_information_state_tensor:
+        tensor = methodcaller("information_state_tensor")
+        return lambda state: (np.asarray(tensor(state), dtype=np.float32).tobytes(), "")
+    elif kind.information == pyspiel.GameType.Information.PERFECT_INFORMATION and not simultaneous:
+        read = methodcaller("history_str")
+    elif kind.provides_observation_string and recall == "refine":
+        read = methodcaller("observation_string")
+    else:
+        if kind.provides_observation_string:
+            why = "has observations, but no information states: recall='refine' would remember them"
+        raise ValueError(f"game must say what its players know, but {_one_line(game)} {why}")
+    return lambda state: (read(state),) * 2
 
 
 def _one_line(words: object) -> str:

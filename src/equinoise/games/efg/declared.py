@@ -25,10 +25,11 @@ _Actions = tuple[tuple[str, ...], tuple[Fraction, ...]]
 _TEXT = re.compile(TEXT)
 _NUMBER = re.compile(NUMBER)
 _CHANCE = re.compile(f"({TEXT}){SPACE}({NUMBER})")
+_TERMINAL = NODES["t"]
 
 
 class Declared:
-    """The infosets, or chance events, and the outcomes of a file, in order, as far as it has been read."""
+    """The infosets, or chance events, the outcomes and the nodes of a file, as far as it has been read."""
 
     def __init__(self, script: Script, n_players: int) -> None:
         self.players, self.numbers = array("q", [TERMINAL]), array("q", [0])  # entry 0: all terminal nodes
@@ -36,6 +37,8 @@ class Declared:
         self.actions: list[tuple[str, ...]] = [()]  # their labels
         self.chances: list[tuple[Fraction, ...]] = [()]  # empty where a player moves
         self.sums = [Fraction(0)] * n_players  # payoffs, P in a row: zeros, those of outcomes, their sums
+        self.infoset_of, self.sum_of, self.first_child = array("q"), array("q"), array("q")  # of nodes
+        self.children, self.lines = array("q", [0]), array("q")
         self._script, self._n_players = script, n_players
         self._infosets: dict[int, int] = {}
         self._outcomes: dict[int, int] = {}
@@ -204,32 +207,14 @@ class Declared:
         words = f"{self._script.name}, line {self._script.line(pos)}: {why}{more}"
         warnings.warn(words, UserWarning, stacklevel=stacklevel + 2)
 
-
-def _title(player: int, number: int) -> str:
-    return f"chance event {number}" if player == CHANCE else f"infoset {number} of player {player + 1}"
-
-
-# The nodes of an ``.efg`` file, read once in the order of the file into flat arrays.
-_TERMINAL = NODES["t"]
-
-
-class Nodes:
-    """The tree of a file.
-
-    A node with n actions opens n slots for its children, and the next node of the file always takes the slot
-    on top: a stack of slots stands for the path, and depth costs no recursion. What the file says of infosets
-    and outcomes is added to `declared`. For the arrays see :class:`equinoise.games.efg.reader.GambitGame`.
-    """
-
-    def __init__(self, script: Script, declared: Declared) -> None:
-        self.infoset_of, self.sum_of, self.first_child = array("q"), array("q"), array("q")
-        self.children, self.lines = array("q", [0]), array("q")
-        self._script, self._declared = script, declared
-
     def read(self, pos: int) -> None:
-        """Read from `pos` to the end of the tree, which must be the end of the file."""
+        """Read from `pos` to the end of the tree, which must be the end of the file.
+
+        A node with n actions opens n slots for its children, and the next node of the file always takes the
+        slot on top: a stack of slots stands for the path, and depth costs no recursion.
+        """
         text, newline = self._script.text, self._script.newline
-        declared, children = self._declared, self.children
+        children = self.children
         slots, before = [0], [0]
         line, last = self._script.line(pos), pos
         while slots:
@@ -241,10 +226,10 @@ class Nodes:
                 infoset, (outcome, payoffs) = 0, match.groups()
             else:
                 player, number, name, actions, outcome, payoffs = match.groups()
-                infoset = declared.decision(match, player, number, name, actions)
-            total = declared.outcome(match, outcome, payoffs)
+                infoset = self.decision(match, player, number, name, actions)
+            total = self.outcome(match, outcome, payoffs)
             if base := before.pop():
-                total = declared.gathered(match, base, total) if total else base
+                total = self.gathered(match, base, total) if total else base
             line, last = line + text.count(newline, last, pos), pos
             children[slots.pop()] = len(self.lines)
             begin = len(children)
@@ -253,7 +238,7 @@ class Nodes:
             self.first_child.append(begin)
             self.lines.append(line)
             if infoset:
-                width = len(declared.actions[infoset])
+                width = len(self.actions[infoset])
                 slots.extend(range(begin + width - 1, begin - 1, -1))
                 before.extend([total] * width)
                 children.frombytes(bytes(8 * width))
@@ -277,6 +262,10 @@ class Nodes:
             return "it has no node"
         node = bisect_right(self.first_child, slot) - 1
         infoset = self.infoset_of[node]
-        have, width = slot - self.first_child[node], len(self._declared.actions[infoset])
-        who = f"the node on line {self.lines[node]} ({self._declared.title(infoset)})"
+        have, width = slot - self.first_child[node], len(self.actions[infoset])
+        who = f"the node on line {self.lines[node]} ({self.title(infoset)})"
         return f"{who} has {have} of its {width} child{'ren' * (width > 1)}"
+
+
+def _title(player: int, number: int) -> str:
+    return f"chance event {number}" if player == CHANCE else f"infoset {number} of player {player + 1}"

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from equinoise import _checks
 from equinoise._typing import Any, Sequence
-from equinoise.games.efg.declared import Declared, Nodes
+from equinoise.games.efg.declared import Declared
 from equinoise.games.efg.grammar import PROLOGUE, SPACE, TEXT, Script, joined, misfit, plain
 
 _PLACE = re.compile("[0-9]+:[0-9]+")
@@ -156,13 +156,12 @@ def parse_efg(text: str, name: str = "<text>", stacklevel: int = 2) -> GambitGam
     if not players:
         raise script.refusal("a game needs at least one player", prologue.start("players"), prologue.start())
     declared = Declared(script, len(players))
-    nodes = Nodes(script, declared)
-    nodes.read(prologue.end())
+    declared.read(prologue.end())
     declared.warn(stacklevel)
     said = name, plain(prologue["title"]), plain(prologue["comment"] or '""'), players
     infosets = declared.players, declared.numbers, _labels(declared), tuple(declared.actions)
-    tree = nodes.infoset_of, nodes.first_child, nodes.children, tuple(declared.sums), nodes.sum_of
-    parts: Any = *said, *infosets, tuple(declared.chances), *tree, nodes.lines
+    tree = declared.infoset_of, declared.first_child, declared.children, tuple(declared.sums), declared.sum_of
+    parts: Any = *said, *infosets, tuple(declared.chances), *tree, declared.lines
     return GambitGame(*parts)
 
 
