@@ -24,7 +24,7 @@ from equinoise._results import check_memory
 from equinoise._sweep import Sweep, sweep
 from equinoise._typing import Any, Array, Callable, Iterator, TypeVar
 
-__all__ = ["Sweep", "merge", "run", "sweep", "tick"]
+__all__ = ["Sweep", "merge", "run", "showing", "sweep", "tick"]
 
 Arrays = TypeVar("Arrays", tuple[Array, ...], dict[str, Array])
 
@@ -45,9 +45,11 @@ class _Watch:
 
     stop: threading.Event
     done: float = 0.0
+    show: Callable[[float], None] = lambda done: None
 
     def tick(self, work: float) -> None:
         self.done += work
+        self.show(self.done)
         if self.stop.is_set():
             raise _Cancelled
 
@@ -123,8 +125,7 @@ def run(
     n = len(span)
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {_checks.shown(executor)}")
-    label = progress if isinstance(progress, str) else ""
-    shown = _checks.flag("progress", progress) if not isinstance(progress, str) else True
+    shown, label = _named(progress)
     work = _checks.number("work", work, 0.0, open_low=True)
     if block is None:
         blocks = _BLOCKS_A_WORKER * workers(executor) * (1 if resume is None else _FINER)
@@ -263,6 +264,34 @@ class _Joined:
 
 def _items(arrays: tuple[Array, ...] | dict[str, Array]) -> dict[Any, Array]:
     return arrays if isinstance(arrays, dict) else dict(enumerate(arrays))
+
+
+@contextlib.contextmanager
+def showing(progress: bool | str, work: float = 1.0) -> Iterator[None]:
+    """Show a bar of what one long task, the block of this ``with``, says by :func:`tick`.
+
+    As :func:`run` does, but in this thread, in which Ctrl-C is raised. Inside of a run its ticks are that's.
+
+    Examples
+    --------
+    >>> with showing("halves", work=2.0):
+    ...     tick(1.0)
+    """
+    shown, label = _named(progress)
+    if not shown or _watch.get() is not None:
+        yield
+        return
+    with _bar(shown, label, work) as show:
+        token = _watch.set(_Watch(threading.Event(), show=show))
+        try:
+            yield
+        finally:
+            _watch.reset(token)
+
+
+def _named(progress: bool | str) -> tuple[bool, str]:
+    """Return whether a bar is asked for, and its name."""
+    return (True, progress) if isinstance(progress, str) else (_checks.flag("progress", progress), "")
 
 
 @contextlib.contextmanager

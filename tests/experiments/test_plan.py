@@ -40,6 +40,7 @@ def test_the_plan_has_every_pillar_in_order():
         assert [step.name for step in steps] == [
             *("efb-kuhn", "efb-leduc", "efb-growth", "efb-self-play"),
             *("nvo-wages", "nvo-incomes", "nvo-start", "nvo-totals", "nvo-regression"),
+            *["nvo-columns"] * (scale == "full"),
             *("bias-1", "bias-2", "bias-frontier", "bias-3", "bias-selection", "bias-power"),
         ]
         for pillar in reproduce.PILLARS:

@@ -80,6 +80,12 @@ def test_there_are_four_limits_in_fixed_words():
     assert all("\n" not in sentence and sentence.endswith(".") for sentence in found["limits"])
     assert certificate(make(scale=0.9), rows=5)["limits"] == found["limits"]
     assert "the number of records is known" in certificate(make())["limits"][2]
+    assert "epsilon counts twice" in certificate(make())["limits"][2]
+    assert "twice" not in draws
+    asked = {"epsilon": 1.0, "total_epsilon": None, "rows": None}
+    replaced = words(asked, [None], method="histogram, replace")[1][1]  # epsilon is for that already
+    assert "is known." in replaced
+    assert "twice" not in replaced
     assert "fixed and secret" in certificate(make(), total=2.0)["limits"][0]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
+import signal
+import sys
 from fractions import Fraction
 
 import numba
@@ -13,8 +16,9 @@ from hypothesis import example, given, settings, strategies as st
 from tests import naive_profiles as naive, real_columns
 
 from equinoise._random import stream_key
-from equinoise.nvo import kernels as evaluation
+from equinoise.nvo import Histogram, NoiseGame, kernels as evaluation
 from equinoise.nvo.bound import lower_bound
+from equinoise.nvo.gaussian import GaussianGame
 from equinoise.nvo.search import Found, anneal, arrays, exhaustive, genetic
 from equinoise.nvo.search.dynamics import Table, ratio_limits
 from equinoise.nvo.search.kernels import enumeration as kernels, moves
@@ -692,3 +696,48 @@ def test_an_interrupted_search_gives_the_best_so_far(method, options, monkeypatc
         assert found.certified or method is genetic
     monkeypatch.undo()
     assert method(masses, counts, epsilon, **dict.fromkeys(options, 20)).ended
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("name", "options"), [("anneal", {"steps": 10**5}), ("genetic", {"generations": 9}), ("solve", {})]
+)
+def test_a_bar_moves_to_its_end_and_ctrl_c_gives_the_best_so_far(name, options, monkeypatch):
+    from rich.progress import Progress
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    shares, after = [], [math.inf]
+
+    def update(bar, line, completed):
+        shares.append(completed)
+        if len(shares) > after[0]:
+            signal.raise_signal(signal.SIGINT)
+
+    histogram = Histogram.from_values([1, 2, 2, 3, 3, 3, 7, 9], 9, bounds=(0, 9))
+    game = GaussianGame(histogram, 1.0, 1e-3) if name == "solve" else NoiseGame(histogram, 1.0)
+    search = getattr(game, name)
+    plain = search(**options)
+    monkeypatch.setattr(Progress, "update", update)
+    search(**options, progress=True)
+    assert shares == []  # not a terminal
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    found = search(**options, progress=True)
+    assert shares == sorted(shares)
+    assert len(set(shares)) > 4
+    assert shares[-1] == pytest.approx(1.0)
+    np.testing.assert_array_equal(found.counts, plain.counts)
+    assert found.found_by == plain.found_by
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        after[0] = len(shares) + 2
+        with pytest.warns(UserWarning, match="interrupted"):
+            stopped = search(**options, progress=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not stopped.converged
+    assert stopped.counts.sum() == 8
+    with pytest.raises(TypeError, match="progress must be"):
+        search(**options, progress=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -173,9 +174,28 @@ def test_rows_of_one_draw_add_up_and_those_of_a_histogram_do_not():
         assert found == pytest.approx(composed_by_hand(level, m, delta), rel=1e-6, abs=1e-9)
     assert truth <= compose_pure(1.0, 2) + 1e-9 <= truth * 1.005 + 1e-9
     assert 3 * 40.0 <= compose_pure(40.0, 3) <= 3 * 40.0 * (1 + 1e-12)
-    for rows in (1, 50, 3000):
-        row = twins.row_epsilon(2.0, rows)
-        assert compose_pure(row, rows) <= 2.0 < compose_pure(1.02 * row, rows)
+    begun = time.process_time()
+    for total, rows in ((2.0, 1), (2.0, 50), (2.0, 3000), (5.0, 10**5), (50.0, 10**7), (700.0, 10**5)):
+        row = twins.row_epsilon(total, rows)
+        assert compose_pure(row, rows) <= total < compose_pure(1.02 * row, rows)
+    assert time.process_time() - begun < 20.0  # every release waits for it
+
+
+@pytest.mark.parametrize(("epsilon", "draws"), [(1.0, 1400), (0.2, 30_000), (5.0, 130)])
+def test_epsilon_of_many_rows_is_bounded_beyond_floats_too(epsilon, draws):
+    """Where tails are smaller than any float: the definition in logarithms."""
+    k = np.arange(draws + 1.0)
+    factorial = np.cumsum(np.log(np.maximum(k, 1.0)))
+    chance = factorial[-1] - factorial - factorial[::-1] - (draws - k) * epsilon
+    chance -= draws * math.log1p(math.exp(-epsilon))  # of so many true ones
+    low, high = 0.0, draws * epsilon
+    for _ in range(60):
+        middle = (low + high) / 2
+        beyond = (2 * k - draws) * epsilon - middle
+        delta = (np.exp(chance) * -np.expm1(-np.maximum(beyond, 0.0))).sum()
+        low, high = (low, middle) if delta <= 1e-5 else (middle, high)
+    assert high > 500.0
+    assert high * (1 - 1e-9) <= compose_pure(epsilon, draws) <= 1.05 * high
 
 
 def test_all_three_stand_beside_each_other():

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, replicates
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, Floats, Ints, PathLike
 from equinoise.nvo.histogram import Histogram
@@ -102,12 +102,13 @@ class LimitedGame(Game):
         counts = self.histogram.counts
         return masses(self.noise, np.flatnonzero(counts)), counts, self.epsilon
 
-    def _run(self, search: str, **options: Any) -> Profile:
+    def _run(self, search: str, *, progress: bool = False, **options: Any) -> Profile:
         """Return the profile that a search of :mod:`equinoise.nvo.search` ends with."""
         from equinoise.nvo.search import arrays
 
         options |= {"seed": known(options["seed"])} if "seed" in options else {}
-        found = getattr(arrays, search)(*self._searched, **options)
+        with replicates.showing(progress):
+            found = getattr(arrays, search)(*self._searched, **options)
         by = (SEARCHES[search].method, options)
         how = {"seed": options.get("seed"), "converged": found.ended, "found_by": by}
         return self.profile(found.counts, SEARCHES[search].label, **how)
@@ -119,6 +120,7 @@ class LimitedGame(Game):
         start: ArrayLike | None = None,
         steps: int = 200_000,
         replicate: int = 0,
+        progress: bool = False,
     ) -> Profile:
         """Search by simulated annealing (Kirkpatrick et al., 1983) among certified profiles, then polish.
 
@@ -130,6 +132,8 @@ class LimitedGame(Game):
             A profile to start from. By default all use the scale with the widest noise that certifies all.
         steps : int
             Proposals: a microsecond each for a hundred bins, so that the most, 10^10, take hours.
+        progress : bool
+            Whether to show a bar on stderr.
 
         Notes
         -----
@@ -140,7 +144,8 @@ class LimitedGame(Game):
         that with two types at once. Steps never leave the certified profiles, and what they pay is the
         divergence. If no uniform profile is certified, a first run lowers the excess over the limits.
         """
-        return self._run("anneal", seed=seed, start=start, steps=steps, replicate=replicate)
+        how: dict[str, Any] = {"seed": seed, "start": start, "steps": steps, "replicate": replicate}
+        return self._run("anneal", progress=progress, **how)
 
     def genetic(
         self,
@@ -151,6 +156,7 @@ class LimitedGame(Game):
         parents: int = 10,
         mutation: float = 0.05,
         kept: int = 5,
+        progress: bool = False,
     ) -> Profile:
         """Search by a genetic algorithm over the records' options, the paper's appendix B.
 
@@ -162,13 +168,15 @@ class LimitedGame(Game):
             The best of a generation, at least 2, of which children are made; and how many of these live on.
         mutation : float
             Probability of a record to change to another option, in every child.
+        progress : bool
+            Whether to show a bar on stderr. Ctrl-C ends it as it does :meth:`anneal`.
 
         Notes
         -----
         What is found is the best of the last generation, certified only if it happens to be.
         """
         sizes = {"generations": generations, "population": population, "parents": parents, "kept": kept}
-        return self._run("genetic", seed=seed, mutation=mutation, **sizes)
+        return self._run("genetic", progress=progress, seed=seed, mutation=mutation, **sizes)
 
     def exhaustive(self) -> Profile:
         """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`."""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from equinoise import _checks, _elementary
+from equinoise import _checks, _elementary, replicates
 from equinoise._random import stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Iterator
 from equinoise.nvo import kernels
@@ -19,7 +19,7 @@ from equinoise.nvo.game import Game, known
 from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import named
 from equinoise.nvo.profile import Profile, deltas, sticks
-from equinoise.nvo.registry import SEARCHES
+from equinoise.nvo.registry import INTERRUPTED, SEARCHES
 from equinoise.nvo.search.dynamics import all_largest
 
 __all__ = ["GaussianGame", "GaussianNoise", "deltas"]
@@ -115,8 +115,11 @@ class GaussianGame(Game):
         """Where masses come from."""
         return GaussianNoise(self.histogram.n_bins, self.scales)
 
-    def solve(self, seed: int | None = 0) -> Profile:
-        """Search by annealing from everybody at the largest scale, and never leave what satisfies all."""
+    def solve(self, seed: int | None = 0, *, progress: bool = False) -> Profile:
+        """Search by annealing from everybody at the largest scale, and never leave what satisfies all.
+
+        With a bar on stderr where `progress`; Ctrl-C ends it with the best profile so far.
+        """
         bins, seed = np.flatnonzero(self.histogram.counts), known(seed)
         masses = self.noise.rows(bins)
         start = all_largest(self.histogram.counts[bins], self.scales)
@@ -125,11 +128,12 @@ class GaussianGame(Game):
             lost = sticks(total, masses[counts > 0], self.n, -1, self.epsilon)
             return bool((lost <= _INSIDE * self.delta).all())
 
-        found, rounds = anneal(masses, start, self.histogram.pmf, satisfied, seed=seed)
+        with replicates.showing(progress):
+            found, rounds, ended = anneal(masses, start, self.histogram.pmf, satisfied, seed=seed)
         counts = np.zeros((self.histogram.n_bins, len(self.scales)), dtype=np.int64)
         counts[bins] = found
-        by = ("solve", {"seed": seed})
-        return self.profile(counts, SEARCHES["anneal"].label, seed=seed, rounds=rounds, found_by=by)
+        how: dict[str, Any] = {"rounds": rounds, "converged": ended, "found_by": ("solve", {"seed": seed})}
+        return self.profile(counts, SEARCHES["anneal"].label, seed=seed, **how)
 
 
 # Search by whole groups under any promise: from a profile that keeps it, never leaving it. Here a record is
@@ -181,32 +185,38 @@ def anneal(
     *,
     seed: int | None = 0,
     steps: int = 20_000,
-) -> tuple[Ints, int]:
+) -> tuple[Ints, int, bool]:
     """Move random groups, at first also where KL grows, and descend from the best profile on the way.
 
     In a round of the descent every bin's records are offered every other scale: all of those with one scale,
     half of them, a quarter, down to one; it ends with a round without a move. Noise float64[B, V, X] of the B
     bins with records, the profile int64[B, V] to start from, the histogram float64[X]. Return the profile
-    (the start where that does not satisfy everybody) and the rounds.
+    (the start where that does not satisfy everybody), the rounds, and whether it was not interrupted.
     """
     walk = _Walk(masses, start, target, satisfied)
     random = np.random.Generator(np.random.Philox(key=stream_key(seed)))
-    best, lowest = walk.counts.copy(), walk.kl
-    for step in range(steps if satisfied(walk.counts, walk.total) else 0):
-        temperature = _HOT * (_COLD / _HOT) ** (step / steps)
-        b, v, w, size = _any_move(walk.counts, random)
-        if v == w or not walk.move(b, v, w, size, walk.kl + temperature * random.exponential()):
-            continue
-        if walk.kl < lowest:
-            best, lowest = walk.counts.copy(), walk.kl
-    walk = _Walk(masses, best, target, satisfied)
-    rounds, moved = 0, satisfied(walk.counts, walk.total)
-    while moved and rounds < _ROUNDS:
-        rounds, moved = rounds + 1, False
-        for move in _moves(walk.counts):
-            moved |= walk.move(*move, walk.kl - _GAIN)
-        walk.add_up()
-    return walk.counts, rounds
+    best, lowest, rounds = walk.counts.copy(), walk.kl, 0
+    try:
+        for step in range(steps if satisfied(walk.counts, walk.total) else 0):
+            replicates.tick(1.0 / steps)
+            temperature = _HOT * (_COLD / _HOT) ** (step / steps)
+            b, v, w, size = _any_move(walk.counts, random)
+            if v == w or not walk.move(b, v, w, size, walk.kl + temperature * random.exponential()):
+                continue
+            if walk.kl < lowest:
+                best, lowest = walk.counts.copy(), walk.kl
+        walk = _Walk(masses, best, target, satisfied)
+        moved = satisfied(walk.counts, walk.total)
+        while moved and rounds < _ROUNDS:
+            rounds, moved = rounds + 1, False
+            for move in _moves(walk.counts):
+                moved |= walk.move(*move, walk.kl - _GAIN)
+            walk.add_up()
+            best = walk.counts.copy()
+    except KeyboardInterrupt:
+        warnings.warn(INTERRUPTED, stacklevel=3)
+        return best, rounds, False
+    return best, rounds, True
 
 
 def _any_move(counts: Ints, random: np.random.Generator) -> tuple[int, int, int, int]:

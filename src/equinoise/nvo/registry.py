@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from equinoise._checks import Option
 
+INTERRUPTED = "the search was interrupted: this is the best profile so far"
 _PAPER = "Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach, "
 
 

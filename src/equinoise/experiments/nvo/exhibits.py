@@ -7,6 +7,7 @@ from equinoise.experiments.nvo.totals import COLUMNS, totals
 from equinoise.experiments.steps import Experiment, Settings, Step
 
 _START = "Does best response always end where every record is satisfied?"
+_MANY = "Real columns that nobody chose"
 _PAIR = "A regression on released data"
 
 
@@ -30,10 +31,12 @@ def steps(settings: Settings) -> list[Step]:
         columns = [_column("nvo-column", f"The column {first.unit}", first)]
     every_one = list(COLUMNS) if settings.csv is None else [first]
     small, large = Size(every, 31, (1.0, 8.0), 2), Size(1, 41, (1.0, 2.0, 4.0, 8.0), 10)
-    rows = (
+    rows: tuple[Experiment, ...] = (
         *columns,
         Experiment("nvo-start", "nvo", _START, source.start, first, first, (1.0, 1.0)),
         Experiment("nvo-totals", "nvo", "All rows", totals, every_one[:2], every_one, (20.0, 40.0)),
         Experiment("nvo-regression", "nvo", _PAIR, pair, (pairs, small), (pairs, large), (5.0, 60.0)),
     )
+    if settings.full and settings.csv is None:
+        rows += (Experiment("nvo-columns", "nvo", _MANY, source.columns, (3, 1), (40, 16), (20.0, 300.0)),)
     return [row.step(settings) for row in rows]

@@ -26,6 +26,10 @@ _OWN = (
     "the sample, and epsilon does not hold for the records at the ends (in trials these had 1.2 to 3.7 where "
     "it was 1). Give bounds that can be known without the data."
 )
+_ANOTHER = (
+    ". Then the question is not whether a record is there but which one: to replace it is to remove it and "
+    "add another, and epsilon counts twice"
+)
 _RELATIONS = (
     "Removing and adding a record are different guarantees, and this one is about removal. For someone whose "
     "value nobody here has, nothing is promised. That there is a sample says that every record is satisfied."
@@ -71,7 +75,8 @@ def words(
     if method.startswith("histogram"):
         draws = "However many rows are drawn, they tell no more. "
     draws += (
-        "There are as many rows as records, so the number of records is known."
+        "There are as many rows as records, so the number of records is known"
+        f"{_ANOTHER * ('replace' not in method)}."
         if rows is None
         else f"{rows:,} rows were asked for, whatever the number of records."
     )

@@ -125,8 +125,7 @@ def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
         return largest
     p, q = 1.0 / (1.0 + math.exp(-epsilon)), 1.0 / (1.0 + math.exp(epsilon))
     if largest > _DEEP:
-        pair = np.array([epsilon, -epsilon]), np.array([p, q])
-        return _least([()], lambda: epsilon, lambda: pair, draws, delta)
+        return min(largest, _by_renyi(np.array([epsilon, -epsilon]), np.array([p, q]), draws, delta))
 
     def tails(k: int) -> tuple[float, float]:
         return float(binom.sf(k - 1, draws, p)), float(binom.sf(k - 1, draws, q))
@@ -135,7 +134,8 @@ def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
     while high > low + 1:
         middle = (low + high) // 2
         above, below = tails(middle)
-        enough = above - math.exp((2 * middle - draws) * epsilon) * below <= delta
+        loss = (2 * middle - draws) * epsilon
+        enough = loss >= largest or above - math.exp(loss) * below <= delta
         low, high = (low, middle) if enough else (middle, high)
     above, below = tails(high)
     return max(0.0, min(largest, math.log((above - delta) / below) * _OUTWARDS)) if above > delta else 0.0

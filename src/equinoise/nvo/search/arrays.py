@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Ints, Iterator, Words
-from equinoise.nvo.registry import SEARCHES
+from equinoise.nvo.registry import INTERRUPTED, SEARCHES
 from equinoise.nvo.search.dynamics import Found, Table, checked_counts
 from equinoise.nvo.search.kernels import enumeration, moves
 
@@ -26,7 +26,6 @@ _HOT_RECORDS = 3.0
 _COOLED = 1e-5  # the last temperature by the first
 _GAIN = 5e-13  # a smaller one is none: divergences are sums of rounded logarithms
 _SWEEPS = 1000
-_INTERRUPTED = "the search was interrupted: this is the best profile so far"
 _LARGEST_HERD = 2**30  # options of all parents
 _AN_HOUR, _MOST_HOURS, _A_CHILD = 3.6e12, 24.0, 100  # masses and options that are looked at
 _LOOKED_AT = 10**10  # masses, by proposals that are each judged from scratch
@@ -74,7 +73,7 @@ def anneal(
         _anneal(table, best, words, steps)
         best = _polished(table, max(best, uniform, key=worth))
     except KeyboardInterrupt:  # a second one ends it all
-        warnings.warn(_INTERRUPTED, stacklevel=3)
+        warnings.warn(INTERRUPTED, stacklevel=3)
         return replace(table.found(max(best, uniform, key=worth)), ended=False)
     return table.found(best)
 
@@ -196,7 +195,7 @@ def genetic(
             replicates.tick(1.0 / (generations + 1))
             herd.step(generation, payoffs)
     except KeyboardInterrupt:
-        warnings.warn(_INTERRUPTED, stacklevel=3)
+        warnings.warn(INTERRUPTED, stacklevel=3)
         ended = False
     return replace(table.found(herd.counts_of(herd.options[0])), ended=ended)
 

@@ -1,4 +1,4 @@
-"""How far from the best: a number that the divergence of no certified profile falls below.
+"""A convex program whose value the divergence of no certified profile falls below.
 
 With c records of bin k at scale v and S = sum of c M, every scale v that bin k uses in a certified profile
 has ``low S[x] <= M[k, v, x] <= high S[x]`` at every x. Averaged over the records of a bin these are
@@ -7,31 +7,31 @@ is convex in c, so the least KL over real c >= 0 with sum_v c[k, v] = n_k is a b
 profiles, and a bound that holds whatever a solver's tolerance was. A node asks for less.
 """
 
-import heapq
-import itertools
 import math
 import time
 
 import numpy as np
 
-from equinoise import _checks, replicates
-from equinoise._typing import Any, ArrayLike, Flags, Floats, Ints, NamedTuple
-from equinoise.nvo.search.dynamics import checked_game, ratio_limits
-
-__all__ = ["lower_bound"]
+from equinoise import replicates
+from equinoise._typing import Any, Flags, Floats, Ints, NamedTuple
 
 _UNIT = 2.0**-53
 _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too
 
 
 class Problem(NamedTuple):
-    """A game with R occupied bins: masses float64[R, V, K], records float64[R], occupied int64[R], limits."""
+    """A game with R occupied bins: masses float64[R, V, K], records float64[R], occupied int64[R], limits.
+
+    Scales int64[V] by what they leave in a record's own bin, float64[V] on average, the widest first.
+    """
 
     masses: Floats
     records: Floats
     occupied: Ints
     high: float
     low: float
+    widest: Ints
+    own: Floats
 
     @property
     def share(self) -> Floats:
@@ -40,16 +40,22 @@ class Problem(NamedTuple):
 
 
 class Node(NamedTuple):
-    """Profiles that use all types in forced bool[R, V], and no other than those in allowed bool[R, V]."""
+    """Profiles that use all types in forced bool[R, V], and no other than those in allowed bool[R, V].
+
+    And of whose records the v + 1 widest scales have from least[v] to most[v], int64[V].
+    """
 
     allowed: Flags
     forced: Flags
+    least: Ints
+    most: Ints
 
 
 class Multipliers(NamedTuple):
     """Weights >= 0 of rows, and slopes > 0 of tangents, float64[R]: 1/S where -ln S[x] has its tangent.
 
     A row is a bin, a place x and a sign (+1 for the upper limit, -1 for the lower one), all arrays [m].
+    Totals float64[V] are weights of a node's least (where positive) and most numbers (where negative).
     """
 
     bins: Ints
@@ -57,12 +63,22 @@ class Multipliers(NamedTuple):
     signs: Floats
     weights: Floats
     slopes: Floats
+    totals: Floats
 
 
 def make_problem(masses: Floats, bin_counts: Ints, low: float, high: float) -> Problem:
     """Return the problem of masses float64[R, V, K] and bin_counts int64[K]; its limits a little looser."""
     occupied, looser = np.flatnonzero(bin_counts), min(high * (1.0 + _LOOSER), 1.0)
-    return Problem(masses, bin_counts[occupied].astype(np.float64), occupied, looser, low * (1.0 - _LOOSER))
+    own = masses[np.arange(len(occupied)), :, occupied].mean(axis=0)
+    widest, records = np.argsort(own, kind="stable"), bin_counts[occupied].astype(np.float64)
+    return Problem(masses, records, occupied, looser, low * (1.0 - _LOOSER), widest, own[widest])
+
+
+def root(problem: Problem) -> Node:
+    """Return the node of all profiles."""
+    shape = problem.masses.shape[:2]
+    most = np.full(shape[1], int(problem.records.sum()))
+    return Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_), 0 * most, most)
 
 
 def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats) -> Floats:
@@ -90,9 +106,11 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
         r[k, v] = sum_x M[k, v, x] (q g + sum of y sign limit over the rows at x)[x]
                   - sum over the rows of bin k of y sign L[v]/n_k.
 
-    At most, a bin gives r[k, v] once for every forced type and its largest allowed r for each other record;
-    that value is subtracted. In floating point a sum of j terms is off by at most j 2^-53/(1 - j 2^-53) times
-    the sum of their absolute values. r has K + m terms of a few factors each; twice that is subtracted too.
+    With weights w of a node's least and most numbers of records, w times these is added, and to r[k, v] the
+    w of all numbers that count scale v. At most, a bin gives r[k, v] once for every forced type and its
+    largest allowed r for each other record; that value is subtracted. In floating point a sum of j terms
+    is off by at most j 2^-53/(1 - j 2^-53) times the sum of their absolute values. r has K + m + V terms of
+    a few factors each; twice that is subtracted too.
     """
     limits = np.where(m.signs > 0.0, problem.high, problem.low)
     price, size = _at_places(problem, m, m.signs * limits), _at_places(problem, m, limits)
@@ -108,12 +126,17 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
     left = left_sides(problem, node, m.bins, m.places, m.signs)
     left *= (m.weights / problem.records[m.bins])[:, None]
     worth, absolute = problem.masses @ price, problem.masses @ size
+    ends = np.where(m.totals > 0.0, node.least, node.most)
+    terms += float(m.totals @ ends)
+    gross += float(np.abs(m.totals) @ ends)
+    for each, totals in ((worth, m.totals), (absolute, np.abs(m.totals))):
+        each[:, problem.widest] += np.cumsum(totals[::-1])[::-1]
     np.add.at(worth, m.bins, -m.signs[:, None] * left)
     np.add.at(absolute, m.bins, left)
     free = problem.records - node.forced.sum(axis=1)
     most = free @ np.where(node.allowed, worth, -np.inf).max(axis=1) + worth[node.forced].sum()
     gross += float(problem.records @ absolute.max(axis=1))
-    n_terms = len(price) + len(m.bins) + 2 * len(free) + 20
+    n_terms = len(price) + len(m.bins) + 2 * len(free) + 2 * len(ends) + 20
     return terms - float(most) - 2.0 * n_terms * _UNIT * gross
 
 
@@ -158,8 +181,11 @@ class Cuts:
         self.idle = np.zeros(len(self.bins), dtype=np.int64)
         self.scale = np.maximum(mass, 1e-12 * mass.max())
 
-    def relax(self, node: Node, gap: float) -> Solution:
-        """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value."""
+    def relax(self, node: Node, gap: float, enough: float = math.inf) -> Solution:
+        """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value.
+
+        Or until it is enough.
+        """
         best, parts, mass, stalled = -math.inf, None, None, 0
         for _ in range(_ROUNDS):
             replicates.tick()
@@ -181,7 +207,8 @@ class Cuts:
             stalled = 0 if bound > best + 0.1 * close else stalled + 1
             best = max(best, bound)
             worst = self._add(node, parts, mass)
-            if (worst <= 10.0 * _BROKEN and value - best <= close) or stalled == _STALLED:
+            found = worst <= 10.0 * _BROKEN and value - best <= close
+            if found or stalled == _STALLED or best >= enough:
                 break
         return Solution(best, parts, mass)
 
@@ -244,11 +271,20 @@ class Cuts:
             (row, of_place[places], -signs * right / size),
         ]
         sides, cost = np.zeros(len(bins)), np.zeros(n_columns)
+        # of the widest scales a node's least and most records
+        most, least = np.flatnonzero(node.most < problem.records.sum()), np.flatnonzero(node.least)
+        ends, way = np.concatenate([most, least]), np.repeat([1.0, -1.0], [len(most), len(least)])
+        for i, v in enumerate(ends, len(bins)):
+            types = (n_scales * np.arange(n_bins)[:, None] + problem.widest[: v + 1]).ravel()
+            counted = way[i - len(bins)] * np.repeat(problem.records, v + 1)
+            entries.append((np.full(len(types), i), types, counted))
+        sides = np.concatenate([sides, node.most[most], -node.least[least]])
+        row = np.arange(len(sides))
         if elastic:
             entries.append((row, np.full(len(row), n_columns - 1), np.full(len(row), -1.0)))
             cost[-1] = 1.0
         else:  # tangents, -t - mass/point <= ln(point) - 1
-            row, own = len(bins) + np.arange(len(self.bins)), problem.occupied[self.bins]
+            row, own = len(row) + np.arange(len(self.bins)), problem.occupied[self.bins]
             entries.append((row, first_rest + self.bins, np.full(len(row), -1.0)))
             entries.append((row, of_place[own], -self.scale[own] / self.points))
             sides = np.concatenate([sides, np.log(self.points) - 1.0])
@@ -267,12 +303,14 @@ class Cuts:
         x, dual = found
         slopes = np.ones(n_bins)
         if not elastic:  # of every bin's tangents, averaged by their multipliers
-            used, share = dual[len(bins) :], problem.share
+            used, share = dual[len(bins) + len(ends) :], problem.share
             self.idle = np.where(used > 0.0, 0, self.idle + 1)
             slopes = np.bincount(self.bins, used / self.points, len(share)) / share
         parts = np.maximum(x[: n_bins * n_scales].reshape(n_bins, n_scales), 0.0)
         parts /= parts.sum(axis=1, keepdims=True)
-        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes), parts
+        totals = np.zeros(n_scales)
+        np.add.at(totals, ends, -way * dual[len(bins) :][: len(ends)])
+        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts
 
     def _equalities(self, needed: Ints, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
@@ -315,86 +353,3 @@ def _minimum(
     if found.status != 0:
         return None
     return found.x, np.maximum(-found.ineqlin.marginals, 0.0)
-
-
-_FIRST_GAP = 1e-4  # to which the first program is solved, relative
-_GAP = 2e-3  # and the others
-_USED = 1e-7  # a larger part of a bin's records counts as use
-_NOT_SATISFIED = 1e-6  # relative excess over a limit
-
-
-def lower_bound(
-    kernel: ArrayLike,
-    bin_counts: ArrayLike,
-    epsilon: float,
-    *,
-    nodes: int = 32,
-    enough: float = math.inf,
-    seconds: float = math.inf,
-) -> float:
-    """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
-
-    Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in branch and
-    bound, each a tenth of a second for a hundred bins; it stops where the bound, in nats, reaches `enough`,
-    and soon after so many seconds, with what it has.
-
-    The relaxation lets a bin of few records mix what they cannot mix: a scale too small to be allowed and
-    another one, of which the average is allowed. Where that happens, the program is solved twice more:
-    without that type, and with a record at least that uses it and is satisfied. The lesser value is a bound,
-    and so it goes on at the node with the least one. No value of a solver enters the result: its multipliers
-    are put into the Lagrange dual, a bound for any of them, less what rounding can have added
-    (``dual_bound``). Limits are loosened by 1e-12: profiles whose check was rounded in their favour count.
-    """
-    nodes = _checks.integer("nodes", nodes, 1, 10**6)
-    enough = _checks.number("enough", enough, 0.0, finite=False)
-    masses, counts, epsilon = checked_game(kernel, bin_counts, epsilon)
-    low, high, _ = ratio_limits(int(counts.sum()), epsilon)
-    problem = make_problem(masses, counts, low, high)
-    shape = problem.masses.shape[:2]
-    root = Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_))
-    cuts, order = Cuts(problem, seconds), itertools.count()
-    solution = cuts.relax(root, _FIRST_GAP)
-    leaves = [(solution.bound, next(order), root, solution)]
-    solved = 1
-    while leaves[0][0] < enough and solved + 1 < nodes and cuts.left() > 0.0:
-        bound, _, node, solution = leaves[0]
-        branch = _branch(problem, node, solution)
-        if branch is None:
-            break
-        heapq.heappop(leaves)
-        for child in _children(node, *branch):
-            solution = cuts.relax(child, _GAP)
-            solved += 1
-            heapq.heappush(leaves, (max(bound, solution.bound), next(order), child, solution))
-    return max(leaves[0][0], 0.0)
-
-
-def _branch(problem: Problem, node: Node, solution: Solution) -> tuple[int, int] | None:
-    """Return the type (bin, scale) to decide on, None when nothing is left to decide.
-
-    That is a type in use that breaks a limit, else one that less than one record uses.
-    """
-    if solution.parts is None or solution.mass is None:
-        return None
-    parts = np.where((solution.parts > _USED) & ~node.forced, solution.parts, 0.0)
-    mass = solution.mass
-    ratio = np.divide(problem.masses, mass, out=np.zeros_like(problem.masses), where=mass > 0.0)
-    excess = ratio.max(axis=2) / problem.high - 1.0  # by which part every type breaks its worse limit
-    if problem.low > 0.0:
-        excess = np.maximum(excess, 1.0 - ratio[:, :, mass > 0.0].min(axis=2) / problem.low)
-    score = np.where(excess > _NOT_SATISFIED, parts * (1.0 - solution.parts) * np.minimum(excess, 1.0), 0.0)
-    if not score.any():
-        records = parts * problem.records[:, None]
-        score = np.where(records < 1.0 - 1e-6, records * (1.0 - records), 0.0)
-    if not score.any():
-        return None
-    i, v = np.unravel_index(int(score.argmax()), score.shape)
-    return int(i), int(v)
-
-
-def _children(node: Node, i: int, v: int) -> list[Node]:
-    """Return the node without type (i, v), unless it is the last one of its bin, and the node with it."""
-    without, forced = node.allowed.copy(), node.forced.copy()
-    without[i, v] = False
-    forced[i, v] = True
-    return [Node(without, node.forced)] * bool(without[i].any()) + [Node(node.allowed, forced)]

@@ -1,0 +1,118 @@
+"""How far from the best: a number that the divergence of no certified profile falls below."""
+
+import heapq
+import itertools
+import math
+
+import numpy as np
+
+from equinoise import _checks
+from equinoise._typing import ArrayLike, Flags, Floats
+from equinoise.nvo.bound.relaxation import Cuts, Node, Problem, Solution, make_problem, root
+from equinoise.nvo.search.dynamics import checked_game, ratio_limits
+
+__all__ = ["lower_bound"]
+
+_FIRST_GAP = 1e-4  # to which the first program is solved, relative
+_GAP = 2e-3  # and the others
+_USED = 1e-7  # a larger part of a bin's records counts as use
+_NOT_SATISFIED = 1e-6  # relative excess over a limit
+_WHOLE = 1e-6  # nearer to a whole number is one
+
+
+def lower_bound(
+    kernel: ArrayLike,
+    bin_counts: ArrayLike,
+    epsilon: float,
+    *,
+    nodes: int = 32,
+    enough: float = math.inf,
+    seconds: float = math.inf,
+) -> float:
+    """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
+
+    Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in branch and
+    bound, each a tenth of a second for a hundred bins; it stops where the bound, in nats, reaches `enough`,
+    and soon after so many seconds, with what it has.
+
+    The relaxation lets a bin of few records mix what they cannot mix: a scale too small to be allowed and
+    another one, of which the average is allowed. Where that happens, the program is solved twice more: with
+    only the scales of a lone record that are wider than its mixture, and with the others; of more records
+    without that type, and with a record at least that uses it and is satisfied. And all bins together may
+    have a part of a record with wide noise: then with at most the next lower whole number, and with at least
+    the next higher one. The lesser value is a bound, and so it goes on at the node with the least one. No
+    value of a solver enters the result: its multipliers
+    are put into the Lagrange dual, a bound for any of them, less what rounding can have added
+    (``dual_bound``). Limits are loosened by 1e-12: profiles whose check was rounded in their favour count.
+    """
+    nodes = _checks.integer("nodes", nodes, 1, 10**6)
+    enough = _checks.number("enough", enough, 0.0, finite=False)
+    masses, counts, epsilon = checked_game(kernel, bin_counts, epsilon)
+    low, high, _ = ratio_limits(int(counts.sum()), epsilon)
+    problem = make_problem(masses, counts, low, high)
+    cuts, order, node = Cuts(problem, seconds), itertools.count(), root(problem)
+    solution = cuts.relax(node, _FIRST_GAP, enough)
+    leaves = [(solution.bound, next(order), node, solution)]
+    solved = 1
+    while leaves[0][0] < enough and solved + 1 < nodes and cuts.left() > 0.0:
+        bound, _, node, solution = leaves[0]
+        children = _children(problem, node, solution)
+        if not children:
+            break
+        heapq.heappop(leaves)
+        for child in children:
+            solution = cuts.relax(child, _GAP, enough)
+            solved += 1
+            heapq.heappush(leaves, (max(bound, solution.bound), next(order), child, solution))
+    return max(leaves[0][0], 0.0)
+
+
+def _children(problem: Problem, node: Node, solution: Solution) -> list[Node]:
+    """Return the nodes that a node falls into, none where nothing is left to decide."""
+    if solution.parts is None or solution.mass is None:
+        return []
+    score = _unlike(problem, node, solution.parts, solution.mass)
+    numbers = np.cumsum((problem.records @ solution.parts)[problem.widest])
+    whole = np.floor(numbers + _WHOLE)
+    over = np.where(numbers - whole > _WHOLE, numbers - whole, 0.0)
+    over *= (1.0 - over) * (1.0 - problem.own) / np.maximum(numbers, 1.0)
+    v = int(over.argmax())
+    if over[v] > score.max():
+        fewer, more = node.most.copy(), node.least.copy()
+        fewer[v], more[v] = whole[v], whole[v] + 1
+        return [node._replace(most=fewer), node._replace(least=more)]
+    if not score.any():
+        records = np.where((solution.parts > _USED) & ~node.forced, solution.parts, 0.0)
+        records *= problem.records[:, None]
+        score = np.where(records < 1.0 - _WHOLE, records * (1.0 - records), 0.0)
+    i, v = map(int, np.unravel_index(int(score.argmax()), score.shape))
+    if score[i, v] <= 0.0:
+        return []
+    if problem.records[i] == 1.0:
+        own = problem.masses[i, :, problem.occupied[i]]
+        narrow = own > own @ solution.parts[i]
+        parts = [node.allowed[i] & narrow, node.allowed[i] & ~narrow]
+        if all(part.any() for part in parts):
+            return [node._replace(allowed=_with(node.allowed, i, part)) for part in parts]
+    others = np.arange(len(problem.own)) != v
+    without = node._replace(allowed=_with(node.allowed, i, node.allowed[i] & others))
+    using = node._replace(forced=_with(node.forced, i, node.forced[i] | ~others))
+    return [without, using] if without.allowed[i].any() else [using]
+
+
+def _with(flags: Flags, i: int, row: Flags) -> Flags:
+    """Return flags with another row i."""
+    changed = flags.copy()
+    changed[i] = row
+    return changed
+
+
+def _unlike(problem: Problem, node: Node, parts: Floats, mass: Floats) -> Floats:
+    """Return by how much what is in use, parts float64[R, V], breaks a limit, by what it can cost."""
+    parts = np.where((parts > _USED) & ~node.forced, parts, 0.0)
+    ratio = np.divide(problem.masses, mass, out=np.zeros_like(problem.masses), where=mass > 0.0)
+    excess = ratio.max(axis=2) / problem.high - 1.0  # by which part every type breaks its worse limit
+    if problem.low > 0.0:
+        excess = np.maximum(excess, 1.0 - ratio[:, :, mass > 0.0].min(axis=2) / problem.low)
+    cost = (problem.records / mass[problem.occupied])[:, None]
+    return np.where(excess > _NOT_SATISFIED, parts * (1.0 - parts) * np.minimum(excess, 1.0) * cost, 0.0)
