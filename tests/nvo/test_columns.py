@@ -214,6 +214,10 @@ def test_refusals(read, text, options, error, words):
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"path must be an existing CSV file, got .*none there"):
         read_column(tmp_path / "no.csv", "a")
+    with pytest.raises(
+        FileNotFoundError, match=r"path must be an existing CSV file, got '/dev/zero': (a dev|none)"
+    ):
+        read_column("/dev/zero", "height")
     with pytest.raises(FileNotFoundError, match=r"path must be an existing CSV file, got .*a folder"):
         read_column(tmp_path, "a")
     with pytest.raises(TypeError, match="path must be the path of a CSV file, got 3"):

@@ -100,11 +100,11 @@ def _existing(path: str | os.PathLike[str]) -> Path | bytes:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the path of a CSV file, got {_checks.shown(path)}")
     file = Path(path)
-    if file.is_dir() or (str(file) != "-" and not file.exists()):
-        found = "a folder" if file.is_dir() else "none there"
-        raise FileNotFoundError(f"path must be an existing CSV file, got {str(file)!r}: {found}")
     if str(file) == "-":
         return sys.stdin.buffer.read()
+    if not (file.is_file() or file.is_fifo()):  # a device may have no end
+        found = "a folder" if file.is_dir() else "a device" if file.exists() else "none there"
+        raise FileNotFoundError(f"path must be an existing CSV file, got {str(file)!r}: {found}")
     return file if file.is_file() else file.read_bytes()
 
 
