@@ -30,7 +30,7 @@ PACKAGE = ROOT / "src" / "equinoise"
 FAULTS = ROOT / "tests" / "data" / "faults.toml"
 COPIED = ("src", "tests", "pyproject.toml", "README.md")
 IGNORED = shutil.ignore_patterns("__pycache__", ".*_cache", "*.egg-info")
-# Examples of hypothesis are the same in every run, and what fails is not made smaller, which may take minutes.
+# Examples of hypothesis are the same in every run; one that fails is not made smaller, which takes minutes.
 CONFTEST = """from hypothesis import Phase, settings
 
 settings.register_profile("first", derandomize=True, phases=[Phase.explicit, Phase.generate])
