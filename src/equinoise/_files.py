@@ -2,11 +2,14 @@
 
 import contextlib
 import glob
+import io
 import json
+import math
 import os
 import re
 import tempfile
 import uuid
+import zipfile
 from pathlib import Path
 from typing import IO
 
@@ -98,6 +101,14 @@ def json_bytes(value: Any) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def json_of(content: bytes) -> Any:
+    """Return what JSON says; ValueError for everything else, also for what is nested too deep."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
 def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:
     """Write named files into a folder, made where it is missing: all beside their places, then into them.
 
@@ -161,21 +172,47 @@ def loaded(
     ValueError where the file is cut short, damaged, or holds something else than `kind`, and where the block
     fails: it says that this is no whole `what`, by default `kind`. OSError where there is none to read.
     """
-    import numpy as np
-
     name = _checks.path("path", path)
     try:
         if (there := Path(name)).exists() and not there.is_file():
             raise ValueError("it is a directory or a pipe")
-        with there.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            meta = json.loads(archive[_META].tobytes())
-            if meta.pop("kind") != kind:
-                raise ValueError("it is of another kind or version")
-            arrays = {name: archive[name] for name in archive.files if name != _META}
-        for array in arrays.values():
-            array.flags.writeable = False
+        with there.open("rb") as file, zipfile.ZipFile(file) as archive:
+            arrays = _arrays(archive, os.fstat(file.fileno()).st_size)
+        meta = json_of(arrays.pop(_META).tobytes())
+        if meta.pop("kind") != kind:
+            raise ValueError("it is of another kind or version")
         yield arrays, meta
-    except (FileNotFoundError, PermissionError):
+    except (FileNotFoundError, PermissionError, ImportError):
         raise
-    except Exception as error:  # a damaged archive fails in many ways, of zip, of zlib, of NumPy
-        raise ValueError(f"path {name!r} does not hold a whole {what or kind}: {error}") from error
+    except Exception as error:  # a damaged archive fails in many ways, of zip, of JSON, of what is made of it
+        why = f"path {name!r} does not hold a whole {what or kind}: {_checks.line(error)}"
+        raise ValueError(why) from error
+
+
+def _arrays(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
+    """Return the arrays of an archive of so many bytes, as they lie there: no more memory than the file has.
+
+    Nothing is compressed in what :func:`save_arrays` writes, and no entry overlaps another.
+    """
+    entries = archive.infolist()
+    packed = any(entry.compress_type or entry.compress_size != entry.file_size for entry in entries)
+    if packed or sum(entry.file_size for entry in entries) > size:
+        raise ValueError("what is in it would be larger than the file")
+    return {entry.filename.removesuffix(".npy"): _array(archive.read(entry)) for entry in entries}
+
+
+def _array(content: bytes) -> Array:
+    """Return the array, read-only, that the bytes of a ``.npy`` file are; ValueError for any other."""
+    import numpy as np
+
+    file = io.BytesIO(content)
+    try:
+        of = np.lib.format
+        heads = {(1, 0): of.read_array_header_1_0, (2, 0): of.read_array_header_2_0}
+        shape, by_columns, dtype = heads[of.read_magic(file)](file)
+    except Exception:  # whose words may advise to trust the file
+        raise ValueError("the head of an array is damaged") from None
+    size = dtype.itemsize * math.prod(shape)
+    if dtype.hasobject or size != len(content) - file.tell() or not dtype.itemsize:
+        raise ValueError("an array is of objects, or of another size than its head says")
+    return np.ndarray(shape, dtype, content, file.tell(), order="F" if by_columns else "C")

@@ -152,7 +152,7 @@ def certified_profiles(masses, counts, epsilon):
             yield np.array(profile), naive.divergence(masses, profile)
 
 
-@settings(deadline=None, max_examples=150 if COMPILED else 20)
+@settings(max_examples=150 if COMPILED else 20)
 @given(st.integers(0, 10**6))
 def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
     """Drawn at random, large and small: rows of both signs, forced and forbidden types."""

@@ -117,10 +117,11 @@ def audit(
     if not pairs or not all(map(callable, pairs)):
         raise TypeError(f"draw must be a callable or several, got {_checks.shown(draw)}")
     claim, rest = _checks.epsilon(epsilon), _checks.number("delta", delta, 0.0, 1.0)
-    n = _checks.integer("size", size, 100)
+    n = _checks.integer("size", size, 100, _checks.MOST)
     level = _checks.number("alpha", alpha, 0.0, 1.0, open_low=True, open_high=True)
     views = (values, differences, low_bits) if events is None else events
-    words = iter(np.random.SeedSequence(seed).generate_state(2 * len(pairs) + 2, np.uint32).tolist())
+    of = np.random.SeedSequence(_checks.integer("seed", seed, 0))
+    words = iter(of.generate_state(2 * len(pairs) + 2, np.uint32).tolist())
     best: tuple[float, Any] = (-np.inf, None)
     for one in pairs:
         first, second = _outputs(one, n // 2, next(words), next(words))
