@@ -30,14 +30,15 @@ PACKAGE = ROOT / "src" / "equinoise"
 FAULTS = ROOT / "tests" / "data" / "faults.toml"
 COPIED = ("src", "tests", "pyproject.toml", "README.md")
 IGNORED = shutil.ignore_patterns("__pycache__", ".*_cache", "*.egg-info")
-# Examples of hypothesis are the same in every run; what fails is not made smaller, which may take minutes.
+# Examples of hypothesis are the same in every run; one that fails is not made smaller, which takes minutes.
 CONFTEST = """from hypothesis import Phase, settings
 
 settings.register_profile("first", derandomize=True, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("first")
 """
 UNSET = {"NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "PYTEST_ADDOPTS"}
-SECONDS = 300.0  # after which tests are given up
+SECONDS = 300.0  # after which a fault's tests are given up
+ALL_SECONDS = 3600.0  # and those of all faults in the tree as it is
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def run(tree: Path, kernels: Path, tests: Iterable[str], *options: str) -> Ran:
+def run(tree: Path, kernels: Path, tests: Iterable[str], *options: str, seconds: float = SECONDS) -> Ran:
     """Run tests in a tree, compiled, with kernels in a folder."""
     settings = {name: value for name, value in os.environ.items() if name not in UNSET}
     settings |= {"NUMBA_CACHE_DIR": str(kernels), "PYTHONPATH": str(tree / "src"), "MPLBACKEND": "Agg"}
@@ -104,7 +105,7 @@ def run(tree: Path, kernels: Path, tests: Iterable[str], *options: str) -> Ran:
     begun = time.monotonic()
     with (tree / "said.txt").open("w+b") as out:
         child = subprocess.Popen(words, cwd=tree, env=settings, stdout=out, stderr=subprocess.STDOUT)
-        timer = threading.Timer(SECONDS, child.kill)
+        timer = threading.Timer(seconds, child.kill)
         timer.start()
         _, status, used = os.wait4(child.pid, 0)  # which says what this child alone has used
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -197,7 +198,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         work, nodes = Path(temporary), sorted({test for one in chosen for test in one.tests})
         spread = ["-n", str(given.jobs), "--dist", "loadfile"] if given.jobs > 1 else []
-        plain = run(copied(work / "tree"), work / "kernels", nodes, *spread)
+        plain = run(copied(work / "tree"), work / "kernels", nodes, *spread, seconds=ALL_SECONDS)
         print(
             f"{len(nodes)} tests in the tree as it is: exit code {plain.code}, {plain.wall:.0f} s", flush=True
         )
