@@ -14,7 +14,6 @@ import json
 import mmap
 import os
 import pickle
-import resource
 import shutil
 import signal
 import struct
@@ -44,6 +43,7 @@ from equinoise.nvo.columns import read_column
 from equinoise.nvo.release import ledger
 from equinoise.report import figures
 
+resource = pytest.importorskip("resource")
 TREE, ENVIRONMENT = games.load("kuhn_poker")
 MAKERS: list[Callable[[Path], Parser]] = []
 

@@ -1,7 +1,7 @@
 """Files that are there whole or not at all, arrays in files, and folders that are tried before the work."""
 
 import contextlib
-import glob
+import errno
 import io
 import json
 import math
@@ -17,7 +17,7 @@ from equinoise import _checks
 from equinoise._typing import Any, Array, Iterator, Mapping
 
 _META = "meta_json"
-_HEX = re.compile(r"[0-9a-f]{12}\.tmp")
+_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}  # of which the system does not name the file
 
 
 @contextlib.contextmanager
@@ -28,11 +28,10 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     What a kill left of earlier writes is removed. `mode` sets permissions before there is anything to read.
     """
     target = Path(os.path.realpath(_checks.path("path", path)))
+    if target.exists() and not (target.is_file() or target.is_dir()):  # or root would put a file in its place
+        raise OSError(errno.EINVAL, "Not a file to replace", str(path))
     start = f".{os.fsdecode(os.fsencode(target.name)[:200])}."
-    for left in target.parent.glob(glob.escape(start) + "*.tmp"):  # of a writer that was killed
-        with contextlib.suppress(OSError), left.open("rb+") as found:
-            if _HEX.fullmatch(left.name.removeprefix(start)) and claimed(found):
-                left.unlink()
+    clear(target.parent, start)
     beside = target
     try:
         with _new(target, start) as file:
@@ -48,9 +47,20 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
         if beside != target:
             with contextlib.suppress(OSError):
                 beside.unlink()
-        if isinstance(error, OSError) and str(error.filename).endswith(".tmp"):  # a name that nobody knows
-            raise OSError(error.errno, error.strerror, str(path)) from None
+        if isinstance(error, OSError):
+            unnamed = error.filename is None and error.errno in _FULL
+            if unnamed or str(error.filename).endswith(".tmp"):  # a name that nobody knows
+                raise OSError(error.errno, error.strerror, str(path)) from None
         raise
+
+
+def clear(folder: Path, start: str = "") -> None:
+    """Remove what writers that were killed left, of files that begin so; what another writes is locked."""
+    ours = re.compile(rf"{re.escape(start) or '[.].+[.]'}[0-9a-f]{{12}}\.tmp", re.DOTALL)
+    for left in filter(lambda path: ours.fullmatch(path.name), folder.glob(".*.tmp")):
+        with contextlib.suppress(OSError), left.open("rb+") as found:
+            if claimed(found):
+                left.unlink()
 
 
 def _new(target: Path, start: str) -> IO[bytes]:

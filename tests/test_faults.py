@@ -1,0 +1,168 @@
+"""Kills, full disks, devices and links: what was there stays whole, and what a kill left is cleared."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equinoise import _files, games, replicates
+from equinoise.bandits import UCB
+from equinoise.cli import main
+
+resource = pytest.importorskip("resource")
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="needs processes to kill, and limits of files"
+)
+
+
+def squares(start, stop):
+    return {"square": np.arange(start, stop) ** 2}
+
+
+KILLED = """
+import os, random, signal, sys, time
+from pathlib import Path
+from equinoise import _files, games, replicates
+from tests.test_faults import squares
+folder, draw = Path(sys.argv[1]), random.Random(5)
+trees = [games.load(f"bandit({n})")[0] for n in (3, 3000)]
+(folder / "own").mkdir()
+for i in range(25):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, b".")
+        for n in range(10**6):
+            content = b"%d " % n * 20_000
+            _files.write_all(folder / "report", {name: content for name in ("a.csv", "b.json", "c.png")})
+            trees[n % 2].save(folder / "own" / "tree")
+            replicates.run(squares, 400, block=1 + (i + n) % 7, resume=folder / f"blocks{n % 3}")
+            if n % 3 == 2:
+                for path in (folder / "blocks1").glob("*.npz"):
+                    path.unlink()
+    os.close(writer)
+    os.read(reader, 1)
+    time.sleep(draw.random() * 0.05)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    for name in ("a.csv", "b.json", "c.png"):
+        path = folder / "report" / name
+        assert not path.exists() or len(set(path.read_bytes().split())) == 1, path
+    assert not (folder / "own" / "tree").exists() or games.GameTree.load(folder / "own" / "tree")
+print(sum(".tmp" in path.name for path in folder.rglob("*")))
+"""
+
+
+def test_25_kills_leave_whole_files_and_what_the_next_writer_clears(tmp_path):
+    made = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(SOURCE), str(SOURCE.parent)])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert made.returncode == 0, made.stderr
+    assert int(made.stdout) <= 6  # of each name the last one, at most
+    (tmp_path / "blocks0" / f".replicates-000000001-000000002.npz.{'0' * 12}.tmp").write_bytes(b"half")
+    (tmp_path / "blocks0" / ".notes.tmp").write_bytes(b"mine")
+    for n in range(3):
+        found = replicates.run(squares, 400, resume=tmp_path / f"blocks{n}")
+        assert (found["square"] == np.arange(400) ** 2).all()
+    _files.write_all(tmp_path / "report", dict.fromkeys(("a.csv", "b.json", "c.png"), b""))
+    games.load("bandit(3)")[0].save(tmp_path / "own" / "tree")
+    assert [path.name for path in tmp_path.rglob("*.tmp")] == [".notes.tmp"]
+
+
+def limited(size, work):
+    """Do work in a child that may write files of so many bytes; return what its OSError says."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        try:
+            work()
+            said = "nothing"
+        except OSError as error:
+            said = f"{errno.errorcode[error.errno]} {error.filename}"
+        except BaseException as error:
+            said = repr(error)
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as told:
+        return told.read()
+
+
+WRITERS = {
+    "tree": lambda path: games.load("bandit(3)")[0].save(path),
+    "bandit": lambda path: UCB(2).save(path, overwrite=True),
+    "files": lambda path: _files.write_all(path.parent, {"other": b"x", path.name: b"y" * 5000}),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_the_old_file_and_is_named(name, tmp_path):
+    path = tmp_path / "file"
+    WRITERS[name](path)
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    for size in (0, 100, 700):
+        told = limited(size, lambda: WRITERS[name](path))
+        assert told in (f"EFBIG {path}", f"EFBIG {tmp_path / 'other'}"), told
+        assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
+
+
+def test_a_run_whose_disk_is_full_goes_on_later(tmp_path):
+    kept = tmp_path / "kept"
+    told = limited(350, lambda: replicates.run(squares, 40, block=2, resume=kept))
+    assert told.startswith("EFBIG ")
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert (replicates.run(squares, 40, resume=kept)["square"] == np.arange(40) ** 2).all()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is full")
+@pytest.mark.parametrize("words", [["games"], ["--version"], ["games", "--json"]])
+def test_output_that_nothing_takes_is_a_failure_in_one_line(words):
+    command = [sys.executable, "-m", "equinoise", *words]
+    with Path("/dev/full").open("w") as full:
+        made = subprocess.run(
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(SOURCE)},
+        )
+    assert made.returncode == 1
+    assert made.stderr == f"equinoise: failed: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}\n"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_is_no_file_is_not_replaced(name, tmp_path):
+    """Root could put a file in the place of a device such as /dev/full."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="Not a file to replace"):
+        WRITERS[name](tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo() and not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_folder_that_is_a_link_is_written_into_and_stays_one(tmp_path, capsys):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+    _files.write_all(tmp_path / "link", {"a": b"1"})
+    replicates.run(squares, 4, resume=tmp_path / "link" / "kept")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "a").read_bytes() == b"1"
+    assert (tmp_path / "real" / "kept" / "run.json").exists()
+    with pytest.raises(ValueError, match=r"^resume must be a folder, got .* is none$"):
+        replicates.run(squares, 4, resume=tmp_path / "nowhere")
+    assert main(["bandit", "--out", str(tmp_path / "nowhere")]) == 2
+    assert capsys.readouterr().err.startswith("equinoise: --out must be a folder, got ")
+    assert not (tmp_path / "missing").exists()
