@@ -31,7 +31,7 @@ STILL = {
     "core": 2_091,
     "mechanisms": 1_180,
     "bandits": 5_412,
-    "games": 3_501,
+    "games": 3_486,
     "efb": 2_701,
     "nvo": 5_429,
     "inference": 2_056,
