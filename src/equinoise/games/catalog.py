@@ -103,7 +103,6 @@ class Game(Row):
 
     make: Callable[..., Any]
     examples: tuple[str, ...]
-    source: str = "for measuring"
 
     @property
     def form(self) -> str:
@@ -112,36 +111,22 @@ class Game(Row):
         return f"{self.name}({names})" if names else self.name
 
 
-_ROWS = (
-    Game(
-        name="kuhn_poker",
-        summary="one card each and one bet, for two players or as many as one says",
-        source="Kuhn (1950), A simplified two-person poker",
-        make=kuhn_poker,
-        examples=("kuhn_poker", "kuhn_poker(players=3)"),
-    ),
-    Game(
-        name="leduc_poker",
-        summary="six cards, two rounds of bets, a public card between them",
-        source="Southey and others (2005), Bayes' bluff: opponent modelling in poker",
-        make=leduc_poker,
-        examples=("leduc_poker",),
-    ),
-    Game(
-        name="bandit",
-        summary="one infoset with n actions, each of which has a sure loss",
-        make=bandit,
-        examples=("bandit(10)",),
-    ),
-    Game(
-        name="complete",
-        summary="a tree in which all infosets of a level look alike",
-        make=complete,
-        examples=("complete(3,3,3)",),
-    ),
+def _game(make: Any, source: str, summary: str, *examples: str) -> Game:
+    return Game(name=make.__name__, summary=summary, source=source, make=make, examples=examples)
+
+
+_KUHN = "Kuhn (1950), A simplified two-person poker"
+_LEDUC = "Southey and others (2005), Bayes' bluff: opponent modelling in poker"
+_ONE_CARD = "one card each and one bet, for two players or as many as one says"
+_MEASURE = "for measuring"
+_GAMES = (
+    _game(kuhn_poker, _KUHN, _ONE_CARD, "kuhn_poker", "kuhn_poker(players=3)"),
+    _game(leduc_poker, _LEDUC, "six cards, two rounds of bets, a public card between them", "leduc_poker"),
+    _game(bandit, _MEASURE, "one infoset with n actions, each of which has a sure loss", "bandit(10)"),
+    _game(complete, _MEASURE, "a tree in which all infosets of a level look alike", "complete(3,3,3)"),
 )
 #: The built-in games by name.
-BUILT_IN: Mapping[str, Game] = {row.name: row for row in _ROWS}
+BUILT_IN: Mapping[str, Game] = {row.name: row for row in _GAMES}
 
 
 def from_words(words: str) -> Any:

@@ -95,9 +95,12 @@ def first_policy(action_ptr: Ints, log_strategies: Floats) -> None:
         largest = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             largest = max(largest, log_strategies[a])
+        total = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             log_strategies[a] = math.exp(log_strategies[a] - largest)
-    _weights.policy(action_ptr, log_strategies, log_strategies)
+            total += log_strategies[a]
+        for a in range(action_ptr[s], action_ptr[s + 1]):
+            log_strategies[a] /= total
 
 
 def fold(tree: GameTree, cost: Floats, how: tuple[bool, bool, bool]) -> tuple[float, Floats, Floats]:

@@ -177,7 +177,7 @@ def _pick_wide(weights: Weights, ahead: Any, first: int, width: int, s: int, u: 
     return a, w, rest + others
 
 
-@njit(forceinline=True)
+@njit
 def _sum_up(weights: Weights, first: int, width: int, s: int, begin: int, end: int) -> None:
     """Recompute the sums above the weights begin..end-1 of infoset s, from below: they never drift."""
     top = _top_shift(width)

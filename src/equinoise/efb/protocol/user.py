@@ -114,8 +114,14 @@ class Report:
             raise TypeError("values or symbol must be given, and not both")
         if self.symbol is not None:
             vars(self).update(symbol=_checks.integer("symbol", self.symbol, 0, _MAX_SYMBOLS - 1))
-        else:
-            vars(self).update(values=_vector(self.values))
+            return
+        try:
+            values = np.asarray(self.values)
+        except ValueError:
+            values = np.empty(0, dtype=object)  # ragged
+        if values.dtype.kind not in "fiu" or values.ndim != 1:
+            raise TypeError(f"values must be a vector of numbers, got {_checks.shown(self.values)}")
+        vars(self).update(values=seal(values.astype(np.float64)))
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes: 20 of header and 8 a value; 3 to 13 with a symbol."""
@@ -135,16 +141,6 @@ class Report:
             raise ValueError(f"data must be a whole report of a symbol, got {_checks.shown(data)}")
         trial, _, body = _unpack(data, _REPORT, 8)
         return cls(trial, np.frombuffer(body, dtype="<f8").astype(np.float64))
-
-
-def _vector(given: ArrayLike | None) -> Floats:
-    try:
-        values = np.asarray(given)
-    except ValueError:
-        values = np.empty(0, dtype=object)  # ragged
-    if values.dtype.kind not in "fiu" or values.ndim != 1:
-        raise TypeError(f"values must be a vector of numbers, got {_checks.shown(given)}")
-    return seal(values.astype(np.float64))
 
 
 def _digits(number: int) -> list[int]:

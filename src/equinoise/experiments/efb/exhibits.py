@@ -1,7 +1,6 @@
 """The experiments of the DP-EFB paper, a row each at the end. It publishes a bound and no experiment."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,8 +17,7 @@ _SHARPER = "The sharp tuning needs no logarithm of the horizon: it bounds the no
 _SYMBOL = "One symbol in place of a noised loss for each action: less noise, so a smaller bound is proven."
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(NamedTuple):
     """One game, and how large its runs are; player 0 learns, the others play uniformly."""
 
     game: str
@@ -82,16 +80,13 @@ def study(
         runs[cell] = efb.simulate(tree, environment, **own, **same, resume=kept)
         progress(i / len(plan))
     game = experiment.title.partition(":")[0]
+    caption = f"Regret of {study.replicates} replicates, with 95% intervals and proven bounds"
+    theory = Table("Published bounds, and what came out", comparison(_claims(study, runs)))
     return experiment.exhibit(
         question=f"How much regret has a server after {study.trials:,} users, whose reports are private?",
         headline=_headline(study, runs),
         text=_text(study, tree, environment, runs),
-        tables={
-            "regret": Table(
-                f"Regret of {study.replicates} replicates, with 95% intervals and proven bounds", _frame(runs)
-            ),
-            "theory": Table("Published bounds, and what came out", comparison(_claims(study, runs))),
-        },
+        tables={"regret": Table(caption, _frame(runs)), "theory": theory},
         figures={"curve": _curve_picture(game, study, runs), "epsilons": _epsilon_picture(game, study, runs)},
     )
 
@@ -207,8 +202,7 @@ def _over_epsilon(label: str, runs: Sequence[efb.EfbRun]) -> list[Curve]:
 # How regret grows with the horizon: a power that is fitted to runs that were tuned for each.
 
 
-@dataclass(frozen=True)
-class Growth:
+class Growth(NamedTuple):
     """How large the experiment is: runs that were tuned for each of several horizons."""
 
     horizons: tuple[int, ...]
@@ -244,27 +238,25 @@ def growth(
         Curve("proven bound", growth.horizons, bounds, kind="bound"),
     ]
     axes: Any = {"horizontal": "trials T (users)", "vertical": "regret at T", "logarithmic": "xy"}
+    theory = comparison([Claim("exponent of T", 0.5, slope, _FIT)])
+    picture = Picture(
+        f"Kuhn poker, ε = {epsilon:g}: regret at the horizon, 95% intervals, and its bound",
+        f"Both axes are logarithmic. The slope of the points is {slope:.2f}, of the bound 0.50.",
+        column(lambda ax: curves(ax, series, **axes)),
+    )
     return experiment.exhibit(
         question="Theory says the square root: what does a fit say?",
         headline=f"Regret grows like T^{slope:.3f} (95% interval {low:.3f} to {high:.3f}); theory: 0.5.",
         text=(
-            f"Kuhn poker at epsilon {growth.epsilon:g}, one symbol a user, tuned anew for each horizon, "
+            f"Kuhn poker at epsilon {epsilon:g}, one symbol a user, tuned anew for each horizon, "
             f"{growth.replicates} replicates. The exponent is the slope of a line through logarithms.",
             "Why ours differs from what was published: the paper prints a bound and no experiment. " + _FIT,
         ),
         tables={
             "regret": Table("Regret at the end of each horizon, and its bound", frame),
-            "theory": Table(
-                "What theory says and what came out", comparison([Claim("exponent of T", 0.5, slope, _FIT)])
-            ),
+            "theory": Table("What theory says and what came out", theory),
         },
-        figures={
-            "regret": Picture(
-                f"Kuhn poker, ε = {growth.epsilon:g}: regret at the horizon, 95% intervals, and its bound",
-                f"Both axes are logarithmic. The slope of the points is {slope:.2f}, of the bound 0.50.",
-                column(lambda ax: curves(ax, series, **axes)),
-            )
-        },
+        figures={"regret": picture},
     )
 
 
@@ -285,8 +277,7 @@ def power(x: Floats, values: Floats) -> tuple[float, float, float]:
 # Both players learn, and come close to an equilibrium.
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """How large the experiment is, and its epsilons."""
 
     hands: int
@@ -318,6 +309,12 @@ def self_play(
             run.plot(ax)
         ax.axhline(uniform, color="0.5", linewidth=1.0, label="uniform play")
 
+    caption = f"Exploitability of average play, of {match.replicates} replicates, and the share of uniform"
+    picture = Picture(
+        f"Kuhn poker: exploitability of average play over {match.hands:,} hands, with 95% intervals",
+        f"Both axes are logarithmic. The curves fall to {', '.join(said)} privacy.",
+        column(draw, 4.4),
+    )
     return experiment.exhibit(
         question="When both players learn from private reports, do they come to play an equilibrium?",
         headline=f"After {match.hands:,} hands average play can be exploited by {', '.join(said[:-1])} and "
@@ -328,19 +325,8 @@ def self_play(
             "response, in antes. It is half the sum of both regrets a hand, so it falls like the root of the "
             "hands. The paper proves its bound for opponents who do not react, and has no such experiment.",
         ),
-        tables={
-            "exploitability": Table(
-                f"Exploitability of average play, of {match.replicates} replicates, and the share of uniform",
-                pd.DataFrame(rows, columns=names),
-            )
-        },
-        figures={
-            "curve": Picture(
-                f"Kuhn poker: exploitability of average play over {match.hands:,} hands, with 95% intervals",
-                f"Both axes are logarithmic. The curves fall to {', '.join(said)} privacy.",
-                column(draw, 4.4),
-            )
-        },
+        tables={"exploitability": Table(caption, pd.DataFrame(rows, columns=names))},
+        figures={"curve": picture},
     )
 
 
