@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import stat
+import threading
+import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from equinoise import _files
@@ -49,6 +54,60 @@ def test_links_are_followed_and_modes_are_the_usual_ones(tmp_path):
     usual.touch()
     made = (tmp_path / "real" / "a.bin").stat().st_mode
     assert stat.S_IMODE(made) == stat.S_IMODE(usual.stat().st_mode)
+
+
+class Touches:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_nothing_is_unpickled(tmp_path):
+    good, bad, made = tmp_path / "good", tmp_path / "bad", tmp_path / "made"
+    _files.save_arrays(good, "kind", {"a": np.zeros(2)}, {})
+    with np.load(good) as archive, bad.open("wb") as file:
+        np.savez(file, **archive, b=np.array([Touches(made)], dtype=object))
+    with _files.loaded(good, "kind") as (arrays, _):
+        assert arrays["a"].tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="does not hold a whole kind"), _files.loaded(bad, "kind"):
+        pass
+    assert not made.exists()
+    pickle.loads(pickle.dumps(Touches(made)))
+    assert made.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="open files stay")
+def test_other_writers_leave_what_is_being_written(tmp_path, monkeypatch):
+    """Neither what was made but is not claimed yet, nor what is about to take its place."""
+    path, claimed, replace = tmp_path / "a.bin", _files.claimed, Path.replace
+
+    def slow(file, wait=False):  # another writer has just found it, and is about to remove it
+        monkeypatch.setattr(_files, "claimed", claimed)
+        left, handle = Path(file.name), os.open(file.name, os.O_RDWR)
+        assert claimed(handle)
+        threading.Timer(0.05, lambda: (left.unlink(), os.close(handle))).start()
+        return claimed(file, wait)
+
+    def late(self, target):
+        monkeypatch.setattr(Path, "replace", replace)
+        with _files.replacing(path) as file:
+            file.write(b"other")
+        return self.replace(target)
+
+    monkeypatch.setattr(_files, "claimed", slow)
+    with _files.replacing(path) as file:
+        file.write(b"one")
+        time.sleep(0.1)
+    assert path.read_bytes() == b"one"
+    monkeypatch.setattr(Path, "replace", late)
+    with _files.replacing(path) as file:
+        file.write(b"two")
+    assert path.read_bytes() == b"two"
+    assert names(tmp_path) == ["a.bin"]
 
 
 def test_all_files_or_none(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equinoise._checks import Option, checked
+from equinoise._checks import MOST, Option, checked
 
 OPTIONS = {
     "clip": Option("flag", True, "put sums back"),
@@ -49,7 +49,9 @@ def test_an_option_of_nobody_is_refused():
 
 def test_an_end_that_is_left_out_is_free():
     assert Option("number", 0.0, "any").check("x", -1e300) == -1e300
-    assert Option("integer", 0, "any", low=0).check("n", 10**30) == 10**30
+    assert Option("integer", 0, "any", low=0).check("n", MOST) == MOST
+    with pytest.raises(ValueError, match="n must be an integer from 0 to 1000000000, got 1000000001"):
+        Option("integer", 0, "any", low=0).check("n", MOST + 1)
 
 
 @pytest.mark.parametrize(

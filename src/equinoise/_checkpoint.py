@@ -12,7 +12,6 @@ import functools
 import hashlib
 import inspect
 import itertools
-import json
 import math
 import os
 import re
@@ -105,13 +104,10 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
     folders : sequence of paths
         What was given as `resume` to slices of one run that lie side by side, in any order.
     folder : path
-        A new one, or empty. Given as `resume` to the whole run, nothing is left to do.
-
-    Returns
-    -------
-    range
-        The replicates that are there. ValueError for folders of different runs, naming what differs, for
-        replicates that are in two of them or that none between has, and where a damaged block leaves a gap.
+        A new one, or empty. Given as `resume` to the whole run, nothing is left to do. The range of
+        replicates that are there is returned. ValueError for folders of different runs, naming what differs,
+        for replicates that are in two of them or that none between has, and where a damaged block leaves a
+        gap.
 
     Examples
     --------
@@ -182,7 +178,7 @@ def _differing(name: str, there: Any, here: Any) -> str:
 def _run_of(folder: Path) -> Any:
     """Return what ``run.json`` says; None where it is damaged, OSError where there is none."""
     with contextlib.suppress(ValueError):
-        run = json.loads((folder / "run.json").read_bytes())
+        run = _files.json_of((folder / "run.json").read_bytes())
         if isinstance(run, dict) and {"kind", "run"} <= run.keys() and isinstance(run.get("parts", {}), dict):
             return run
     return None

@@ -18,11 +18,27 @@ from numpy.typing import DTypeLike
 
 from equinoise._typing import Array, ArrayLike, Flags
 
+MOST = 10**9  #: of what is counted and then gone through one by one, such as replicates
+_LONGEST = 4000  # digits of an integer: Python writes no more than 4300
+
 
 def shown(value: object) -> str:
-    """Return a value as an error message shows it: its repr, cut to a readable length."""
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    """Return a value as an error message shows it: its repr, in one line of a readable length."""
+    try:
+        return line(repr(value), 80)
+    except (ValueError, RecursionError):  # an integer of too many digits, or lists in lists for ever
+        return f"a {type(value).__name__} that is too long to show"
+
+
+def line(words: object, length: int = 300) -> str:
+    """Return what another error or an input says in one line, cut to a length."""
+    text = " ".join(str(words).split())
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def text(words: str) -> bool:
+    """Return whether there are words, and such as every file and frame can hold: no lone surrogates."""
+    return bool(words) and words == words.encode("utf-8", "replace").decode()
 
 
 def integer(name: str, value: object, minimum: int | None = None, maximum: int | None = None) -> int:
@@ -34,11 +50,18 @@ def integer(name: str, value: object, minimum: int | None = None, maximum: int |
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
     low, high = -math.inf if minimum is None else minimum, math.inf if maximum is None else maximum
+    if result.bit_length() > _LONGEST * math.log2(10):
+        raise ValueError(f"{name} must be an integer of at most {_LONGEST} digits, got more")
     if not low <= result <= high:
         ends = f"of at least {low}" if maximum is None else f"of at most {high}"
         ends = ends if minimum is None or maximum is None else f"from {low} to {high}"
         raise ValueError(f"{name} must be an integer {ends}, got {shown(value)}")
     return result
+
+
+def seed(value: object) -> int | None:
+    """Return a seed: an integer that is not negative, or None for the operating system's randomness."""
+    return None if value is None else integer("seed", value, 0)
 
 
 def number(
@@ -180,7 +203,7 @@ class Option:
     """One option: what it may be, what it is where nobody says, and what it is for in a few words.
 
     `choices` are those of a choice; `low` and `high` the closed range of an integer or a number, and None
-    leaves that end free.
+    leaves that end free, but for the most that an integer may be.
     """
 
     kind: Literal["flag", "choice", "integer", "number"]
@@ -197,8 +220,8 @@ class Option:
         if self.kind == "choice":
             return choice(name, value, self.choices)
         if self.kind == "integer":
-            least, most = (None if end is None else int(end) for end in (self.low, self.high))
-            return integer(name, value, least, most)
+            least, most = None if self.low is None else int(self.low), MOST
+            return integer(name, value, least, most if self.high is None else int(self.high))
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
         return number(name, value, low, high)

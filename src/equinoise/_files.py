@@ -2,11 +2,14 @@
 
 import contextlib
 import glob
+import io
 import json
+import math
 import os
 import re
 import tempfile
 import uuid
+import zipfile
 from pathlib import Path
 from typing import IO
 
@@ -40,7 +43,10 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
             yield file
             file.flush()
             os.fsync(file.fileno())  # or a crash may leave the new name on an empty file
-        beside.replace(target)
+            if os.name != "nt":  # while it is claimed, or another writer may take it for a left one
+                beside.replace(target)
+        if os.name == "nt":  # which moves no open file
+            beside.replace(target)
     except BaseException as error:
         if beside != target:
             with contextlib.suppress(OSError):
@@ -53,8 +59,11 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
 def _new(target: Path, start: str) -> IO[bytes]:
     """Open a file of one's own beside a target: claimed before another writer took it for a left one."""
     file = target.with_name(f"{start}{uuid.uuid4().hex[:12]}.tmp").open("xb")
-    claimed(file)
-    return file if Path(file.name).exists() else _new(target, start)
+    claimed(file, wait=True)  # on one that looks whether it was left, and may take it away
+    if Path(file.name).exists():
+        return file
+    file.close()
+    return _new(target, start)
 
 
 def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:
@@ -96,6 +105,14 @@ def json_bytes(value: Any) -> bytes:
     """
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
+
+
+def json_of(content: bytes) -> Any:
+    """Return what JSON says; ValueError for everything else, also for what is nested too deep."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:
@@ -161,21 +178,47 @@ def loaded(
     ValueError where the file is cut short, damaged, or holds something else than `kind`, and where the block
     fails: it says that this is no whole `what`, by default `kind`. OSError where there is none to read.
     """
-    import numpy as np
-
     name = _checks.path("path", path)
     try:
         if (there := Path(name)).exists() and not there.is_file():
             raise ValueError("it is a directory or a pipe")
-        with there.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            meta = json.loads(archive[_META].tobytes())
-            if meta.pop("kind") != kind:
-                raise ValueError("it is of another kind or version")
-            arrays = {name: archive[name] for name in archive.files if name != _META}
-        for array in arrays.values():
-            array.flags.writeable = False
+        with there.open("rb") as file, zipfile.ZipFile(file) as archive:
+            arrays = _arrays(archive, os.fstat(file.fileno()).st_size)
+        meta = json_of(arrays.pop(_META).tobytes())
+        if meta.pop("kind") != kind:
+            raise ValueError("it is of another kind or version")
         yield arrays, meta
-    except (FileNotFoundError, PermissionError):
+    except (FileNotFoundError, PermissionError, ImportError):
         raise
-    except Exception as error:  # a damaged archive fails in many ways, of zip, of zlib, of NumPy
-        raise ValueError(f"path {name!r} does not hold a whole {what or kind}: {error}") from error
+    except Exception as error:  # a damaged archive fails in many ways, of zip, of JSON, of what is made of it
+        why = f"path {name!r} does not hold a whole {what or kind}: {_checks.line(error)}"
+        raise ValueError(why) from error
+
+
+def _arrays(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
+    """Return the arrays of an archive of so many bytes, as they lie there: no more memory than the file has.
+
+    Nothing is compressed in what :func:`save_arrays` writes, and no entry overlaps another.
+    """
+    entries = archive.infolist()
+    packed = any(entry.compress_type or entry.compress_size != entry.file_size for entry in entries)
+    if packed or sum(entry.file_size for entry in entries) > size:
+        raise ValueError("what is in it would be larger than the file")
+    return {entry.filename.removesuffix(".npy"): _array(archive.read(entry)) for entry in entries}
+
+
+def _array(content: bytes) -> Array:
+    """Return the array, read-only, that the bytes of a ``.npy`` file are; ValueError for any other."""
+    import numpy as np
+
+    file = io.BytesIO(content)
+    try:
+        of = np.lib.format
+        heads = {(1, 0): of.read_array_header_1_0, (2, 0): of.read_array_header_2_0}
+        shape, by_columns, dtype = heads[of.read_magic(file)](file)
+    except Exception:  # whose words may advise to trust the file
+        raise ValueError("the head of an array is damaged") from None
+    size = dtype.itemsize * math.prod(shape)
+    if dtype.hasobject or size != len(content) - file.tell() or not dtype.itemsize:
+        raise ValueError("an array is of objects, or of another size than its head says")
+    return np.ndarray(shape, dtype, content, file.tell(), order="F" if by_columns else "C")

@@ -43,7 +43,7 @@ class Live:
         there: dict[str, Any] = {}
         with _files.alone(Path(_checks.path("path", path))):
             with contextlib.suppress(FileNotFoundError, ValueError), _files.loaded(path, kind) as (_, found):
-                there = found
+                there = _saved(found)
             last = there.get("saved", [0, 0])
             known = there.get("line") != self._line or last == self._read or last[0] == self._writer
             if not _checks.flag("overwrite", overwrite) and not known:
@@ -56,8 +56,18 @@ class Live:
     def _came_from(self, meta: Mapping[str, Any]) -> Self:
         """Note which file this object was loaded from, and return the object."""
         if "saved" in meta:
-            self._line, self._read, self._generation = meta["line"], meta["saved"], meta["saved"][1]
+            self._line, self._read = (known := _saved(meta))["line"], known["saved"]
+            self._generation = self._read[1]
         return self
+
+
+def _saved(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file says of its line and of its writer; ValueError where that is nothing of ours."""
+    if "saved" not in meta:
+        return {}
+    line, (writer, generation) = meta["line"], meta["saved"]
+    saved = [_checks.integer("saved", one, 0, 2**63) for one in (writer, generation)]
+    return {"line": _checks.integer("line", line, 0, 2**63), "saved": saved}
 
 
 def locked(method: Method) -> Method:

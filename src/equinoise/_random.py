@@ -77,7 +77,8 @@ _TAIL_BELOW = (
 
 def stream_key(seed: int | None) -> Words:
     """Return the key uint64[2] of a seed; None takes 128 bits from the operating system."""
-    entropy = secrets.randbits(128) if seed is None else _checks.integer("seed", seed, 0)
+    known = _checks.seed(seed)
+    entropy = secrets.randbits(128) if known is None else known
     return np.asarray(np.random.SeedSequence(entropy).generate_state(2, np.uint64), dtype=np.uint64)
 
 

@@ -13,6 +13,7 @@ from equinoise import _checks
 from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Ints, Mapping, NamedTuple
 
 Z95 = 1.96  # half the width of a normal 95% interval, in standard errors
+MOST_CHECKPOINTS = 10**7
 
 
 class Estimate(NamedTuple):
@@ -35,8 +36,9 @@ def checkpoints(horizon: int, n_checkpoints: object) -> Ints:
     >>> checkpoints(10, 4), checkpoints(2, 4)
     (array([ 2,  5,  7, 10]), array([1, 2]))
     """
-    n = min(_checks.integer("n_checkpoints", n_checkpoints, 1), horizon)
-    return np.array([horizon * (i + 1) // n for i in range(n)], dtype=np.int64)
+    n = min(_checks.integer("n_checkpoints", n_checkpoints, 1, MOST_CHECKPOINTS), horizon)
+    i = np.arange(1, n + 1, dtype=np.int64)
+    return horizon // n * i + horizon % n * i // n
 
 
 def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:
@@ -45,12 +47,11 @@ def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not a system that tells
         memory = 2**40
-    needed = 8 * n * numbers
+    needed = 8 * int(n) * int(numbers)  # small integers of NumPy would overflow
     if needed > memory:
-        raise ValueError(
-            f"{name} must be one whose results fit into this machine's {memory / 1e9:.3g} GB, got "
-            f"{n}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
-        )
+        got = f"{n}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
+        fits = f"fit into this machine's {memory / 1e9:.3g} GB"
+        raise ValueError(f"{name} must be one whose results {fits}, got {got}")
 
 
 def summarise(values: ArrayLike) -> Estimate:

@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import itertools
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from equinoise._checkpoint import fingerprint
 from equinoise._typing import Any, Callable, DataFrame, Executor, Iterable, Mapping, Sequence
 
 _OURS = ("executor", "resume", "progress")
+_MOST_POINTS = 10**6
 
 
 class _Ready(BaseException):
@@ -107,13 +109,8 @@ def sweep(
         As of :func:`equinoise.replicates.run`; a bar for each point.
     resume : path, optional
         A folder with one of its own for every point, in which finished blocks are kept. The same call goes
-        on from them, also with more points or replicates.
-
-    Returns
-    -------
-    Sweep
-        Raises TypeError or ValueError for a grid that is none, and for parameters that the function refuses
-        at any point, before any work; the message names the point.
+        on from them, also with more points or replicates. TypeError or ValueError for a grid that is none,
+        and for parameters that the function refuses, before any work; the message names the point.
 
     Examples
     --------
@@ -124,7 +121,7 @@ def sweep(
     40
     """
     points = checked(function, grid, kept=resume is not None)
-    return perform(function, points, executor, resume, progress)
+    return perform(function, points, executor=executor, resume=resume, progress=progress)
 
 
 def checked(function: Callable[..., Any], grid: Any, kept: bool) -> tuple[dict[str, Any], ...]:
@@ -148,15 +145,9 @@ def checked(function: Callable[..., Any], grid: Any, kept: bool) -> tuple[dict[s
     return points
 
 
-def perform(
-    function: Callable[..., Any],
-    points: tuple[dict[str, Any], ...],
-    executor: Executor | None,
-    resume: str | os.PathLike[str] | None,
-    progress: bool,
-) -> Sweep:
-    """Call the function at points that were checked."""
-    given = {"executor": executor, "resume": resume, "progress": progress}
+def perform(function: Callable[..., Any], points: tuple[dict[str, Any], ...], **given: Any) -> Sweep:
+    """Call the function at points that were checked, with executor, resume and progress."""
+    resume, progress = given["resume"], given["progress"]
     for name, value in given.items():
         if value and not _takes(function, name):
             raise TypeError(f"{name} must be left out for a function that takes none, got {value!r}")
@@ -169,19 +160,22 @@ def perform(
 
 
 def _takes(function: Any, name: str) -> bool:
-    parameters = inspect.signature(
-        getattr(function, "func", function)
-    ).parameters  # of a partial, what it calls
+    called = getattr(function, "func", function)  # of a partial
+    parameters = inspect.signature(called).parameters
     return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
 def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
     lists = grid.values() if isinstance(grid, Mapping) else [grid]
     if any(isinstance(values, str | Mapping) or not isinstance(values, Iterable) for values in lists):
-        raise TypeError(
-            f"grid must be lists of values by name, or a list of points, got {_checks.shown(grid)}"
-        )
+        got = _checks.shown(grid)
+        raise TypeError(f"grid must be lists of values by name, or a list of points, got {got}")
     if isinstance(grid, Mapping):
+        lists = [list(values) for values in lists]
+        if math.prod(map(len, lists)) > _MOST_POINTS:
+            raise ValueError(
+                f"grid must have at most {_MOST_POINTS:,} points, got {math.prod(map(len, lists)):,}"
+            )
         points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*lists)]
     else:
         points = [dict(_checks.instance("grid's points", point, Mapping)) for point in grid]
@@ -221,5 +215,5 @@ def _label(point: Mapping[str, Any]) -> str:
 def _folder(point: Mapping[str, Any]) -> str:
     """Return the name of a point's folder: to read, and to tell it from others in every version."""
     point = dict(sorted(point.items()))
-    mark = fingerprint(point, "")[:12]
-    return re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))[:60] + f"-{mark}"
+    words = re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))
+    return f"{words[:60]}-{fingerprint(point, '')[:12]}"

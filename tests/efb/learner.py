@@ -8,7 +8,7 @@ import numpy as np
 from tests import naive
 
 from equinoise.efb.baselines import first_policy
-from equinoise.efb.kernels import learner as _kernels, setup, trial as _trial, weights as _weights
+from equinoise.efb.kernels import learner as _kernels, setup, weights as _weights
 
 WIDTHS = [(17,), (40,), (16, 17, 18), (300,), (3, 33), (257,), (2, 20, 2), (64, 1), (256, 3), (5, 31, 16)]
 SEED = 20
@@ -24,7 +24,7 @@ class Learner:
         self.weights = setup.make_weights(tree, first_policy(tree) if policy is None else np.asarray(policy))
         self.visits = setup.make_visits(tree)
         source = (*self.key, np.uint64(self.replicate))
-        self.seat = _trial.Seat(plan, self.weights, self.visits, source, source, 0.0, 0.0, None, 0.0)
+        self.seat = setup.Seat(plan, self.weights, self.visits, source, source, 0.0, 0.0, None, 0.0)
 
     def draw(self, trial):
         return _kernels.draw(self.seat, None, self.seat.scale, self.seat.plan.actions, trial)

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import naive
 from equinoise.games import load, realization_plan
-from equinoise.games.walk import MAX_HISTORIES, walk
+from equinoise.games.walk.walk import MAX_HISTORIES, walk
 from naive import chance, end, move
 
 seeds = st.integers(0, 2**32 - 1)

@@ -81,6 +81,15 @@ def test_evaluation_is_exact_at_every_epsilon(epsilon):
     assert different > 0 or epsilon == 1e-6 or not COMPILED
 
 
+def test_a_crowd_is_asked_too_where_there_is_a_lower_limit():
+    """Without one of the seven the other three are drawn more often, by ln(10/9), which is more than 0.05."""
+    masses, counts = np.array(naive.kernel(5, [0.01])), np.array([[7], [0], [0], [0], [3]])
+    table = Table(masses, counts[:, 0], 0.05)
+    assert counts.max() * table.game.high > 1.0 and table.game.low > 0.0
+    satisfied, _ = table.evaluate(counts[table.occupied].ravel())
+    assert satisfied == naive.n_satisfied(masses, counts, 0.05) == 0
+
+
 # ----------------------------------------------------------------------------------------------------------
 # Exhaustive search
 # ----------------------------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ def simulate(
         sigma=spread if kind == "gaussian" else None,
         ties=order,
         options=given,
-        seed=seed,
+        seed=_checks.seed(seed),
         delay=late,
         first_replicate=span.start,
     )

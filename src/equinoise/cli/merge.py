@@ -1,7 +1,6 @@
 """``equinoise merge``: slices of a run, made anywhere, joined to the bits of one run."""
 
 import contextlib
-import json
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from equinoise.cli import common
+
+_SLICED = ("bandit", "efb", "sweep")
+_ELSEWHERE = {"--out", "--replicates", "--json", "--jobs", "--dask"}  # what no slice says
 
 
 def command(
@@ -58,10 +60,17 @@ def command(
 
 def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """Return how a slice was made, and the names of its runs."""
+    from equinoise import _files
+
     kept = folder / common.KEPT
     try:
-        what = json.loads((kept / common.COMMAND).read_bytes())
-        return what, sorted(path.name for path in kept.iterdir() if path.is_dir())
-    except (OSError, ValueError):
-        why = f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}"
-        raise common.WrongUse(why) from None
+        what = _files.json_of((kept / common.COMMAND).read_bytes())
+        runs = sorted(path.name for path in kept.iterdir() if path.is_dir())
+        given = dict(what)
+        right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()
+        if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
+            return what, runs
+    except (OSError, ValueError, TypeError, KeyError):
+        pass
+    why = f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}"
+    raise common.WrongUse(why)

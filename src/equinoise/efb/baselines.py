@@ -18,11 +18,11 @@ _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) th
 
 @kept_as("equinoise.efb.baselines.Learner")
 class Learner(NamedTuple):
-    """Start of a run: the first policy float64[A], the tuning, the scale b of Laplace noise (0 for none)."""
+    """Start of a run."""
 
-    first_policy: Floats
+    first_policy: Floats  # [A]
     tuning: Tuning
-    scale: float
+    scale: float  # b of Laplace noise, 0 for none
 
 
 def first_policy(tree: GameTree) -> Floats:
@@ -68,15 +68,11 @@ def _ixomd(tree: GameTree, given: Tuning) -> Learner:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerRow(Row):
-    """A learner: `start` makes it for a tree and a tuning, which has horizon and epsilon.
-
-    One that is `flat` is given the game in which a whole reduced strategy is one action. `sensitivity` is
-    that of a report of values.
-    """
+    """A learner: `start` makes it for a tree and a tuning, which has horizon and epsilon."""
 
     start: Callable[[GameTree, Tuning], Learner]
-    flat: bool = False
-    sensitivity: float = 2.0
+    flat: bool = False  # then a whole reduced strategy is one action of its game
+    sensitivity: float = 2.0  # of a report of values
 
 
 _TUNING = {"tuning": Option("choice", "sharp", "learning rate and exploration", tuple(RULES))}

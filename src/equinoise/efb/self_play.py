@@ -29,21 +29,18 @@ class SelfPlayRun:
     trials : int64[C]
         Hands played at each checkpoint; the last is the horizon.
     exploitability : float64[R, C]
-        Of what was played on average over the hands so far, as :func:`equinoise.games.exploitability`: in the
-        game's own payoff, and NashConv for more than two players or payoffs whose sum varies.
+        Of average play so far, as :func:`equinoise.games.exploitability`, in the game's own payoff.
     regret : float64[R, C, P]
         Cumulative: losses in [0, 1] that a player saw, less those of its best fixed strategy against what the
-        others played. Times the width of ``game.payoff_range`` they are payoffs. The losses seen are those
-        of the hands dealt, which come within the order of sqrt(trials) of what they were expected to be.
+        others played. Times the width of ``game.payoff_range`` they are payoffs. Luck of the hands dealt
+        moves it by the order of sqrt(trials).
     plans : tuple of float64[R, A]
         Each player's realization plan, averaged over all hands.
     tunings : tuple of Tuning
         One for each player. Their bounds are for opponents who do not react to what the learner does.
-    name, epsilon, seed
-        As of :func:`self_play`, which makes it; the name is the game's.
-    game : JointGame
-    first_replicate : int
-        Not 0 in a slice.
+    name, epsilon, seed, game, first_replicate
+        As of :func:`self_play`, which makes it; the name is the game's. The first replicate is not 0 in a
+        slice.
 
     Examples
     --------
@@ -77,8 +74,7 @@ class SelfPlayRun:
     def coarse_gap(self) -> Floats:
         """Distance of the play so far from a coarse correlated equilibrium, float64[R, C], in payoffs.
 
-        The most that a player would have gained a hand by its best fixed strategy, or 0. It is made of
-        `regret`, so that luck moves it by the order of 1/sqrt(trials).
+        The most that a player would have gained a hand by its best fixed strategy, or 0.
         """
         widths = np.diff(self.game.payoff_range)[:, 0]
         gains: Floats = (self.regret / self.trials[:, None] * widths).max(axis=2)
@@ -145,7 +141,11 @@ def self_play(
     """Let all players of a game learn against each other, each from private reports, many times over.
 
     In every hand each seat has a user of its own, who plays a strategy that the seat's server drew, and sends
-    a report on its own last action and loss.
+    a report on its own last action and loss. Averages are exact, over all hands, of what is played: (1 - rho)
+    mu + rho nu. So for two players whose payoffs always add up to the same, 2 T times exploitability is the
+    sum of both regrets in payoffs, and vanishes like them [1]_. Of more players, a regret is against what the
+    others played together, for which every hand passes over all ends; their play nears a coarse correlated
+    equilibrium, a Nash one by luck.
 
     Parameters
     ----------
@@ -158,13 +158,6 @@ def self_play(
         tuning alone where all players' are alike.
     epsilon, n_replicates, seed, mechanism, n_checkpoints, block, executor, progress, resume
         As of :func:`simulate`, with its errors and those of the game. Chance deals alike at every epsilon.
-
-    Notes
-    -----
-    Averages are exact, over all hands, of what is played: (1 - rho) mu + rho nu. So for two players whose
-    payoffs always add up to the same, 2 T times exploitability is the sum of both regrets in payoffs, and
-    vanishes like them [1]_. Of more players, a regret is against what the others played together, for which
-    every hand passes over all ends; their play nears a coarse correlated equilibrium, a Nash one by luck.
 
     References
     ----------
@@ -197,7 +190,7 @@ def self_play(
     learners, plans = [], []
     for i, (tree, own) in enumerate(zip(trees, given, strict=True)):
         try:
-            made = checked_for(tree, own, trials, budget, sent, joint.loss_range[i])
+            made = checked_for(tree, own, (trials, budget, sent), joint.loss_range[i])
         except ValueError as error:
             raise ValueError(f"{error} (player {i})") from None
         learners.append(baselines.LEARNERS["dp-efb"].start(tree, made))
@@ -206,7 +199,9 @@ def self_play(
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     exploitability, regret, *average = replicates.run(task, span, work=trials, **options).values()
     what = tuple(average), tuple(learner.tuning for learner in learners), joint.name
-    return SelfPlayRun(checkpoints, exploitability, regret, *what, budget, seed, joint, span.start)
+    return SelfPlayRun(
+        checkpoints, exploitability, regret, *what, budget, _checks.seed(seed), joint, span.start
+    )
 
 
 @kept_as("equinoise.efb.self_play._run_block")

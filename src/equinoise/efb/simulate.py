@@ -13,8 +13,8 @@ from equinoise._files import loaded, save_arrays
 from equinoise._random import stream_key
 from equinoise._typing import Any, Axes, DataFrame, Executor, Floats, Ints, Iterator, NamedTuple, Words
 from equinoise.efb import baselines
-from equinoise.efb.kernels import learner as _learner, setup, trial, weights as _weights
-from equinoise.efb.protocol.messages import Report
+from equinoise.efb.kernels import learner as _learner, setup, weights as _weights
+from equinoise.efb.protocol.user import Report
 from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
 from equinoise.games import Environment, GameTree, Policy, Schedule
 from equinoise.games.kernels import best_response_value
@@ -34,10 +34,8 @@ class EfbRun:
     ----------
     trials : int64[C]
         Trials played at each checkpoint; the last is the horizon.
-    regret : float64[R, C]
-        Cumulative: expected loss of the drawn strategies less that of the best fixed one.
-    loss : float64[R, C]
-        Cumulative: what the users saw.
+    regret, loss : float64[R, C]
+        Cumulative: expected loss of the drawn strategies less that of the best fixed one; what users saw.
     policy : float64[R, A]
         Final behaviour policy.
     regret_bound : float
@@ -110,7 +108,7 @@ class EfbRun:
             policy = _checks.array("policy", arrays["policy"], np.float64, (n, tree.n_actions), low=0.0)
             bound = _checks.number("regret_bound", meta["regret_bound"], 0.0)
             learner = _checks.choice("learner", meta["learner"], baselines.LEARNERS)
-            epsilon, seed = _checks.epsilon(meta["epsilon"]), meta["seed"]
+            epsilon, seed = _checks.epsilon(meta["epsilon"]), _checks.seed(meta["seed"])
             first = _checks.integer("first_replicate", meta.get("first_replicate", 0), 0)
             return cls(trials, regret, loss, policy, bound, tuning, learner, epsilon, seed, tree, first)
 
@@ -145,8 +143,8 @@ def named_epsilon(epsilon: float) -> str:
 @kept_as("equinoise.efb.simulate._Task")
 class _Task(NamedTuple):
     tree: GameTree
-    plan: trial.Plan | trial.SymbolPlan
-    chances: tuple[trial.Chance, ...]
+    plan: setup.Plan | setup.SymbolPlan
+    chances: tuple[setup.Chance, ...]
     segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
     learner: baselines.Learner
     key: Words
@@ -174,14 +172,10 @@ def simulate(
 
     Parameters
     ----------
-    tree : GameTree
-        With A actions.
-    environment : Environment or Schedule
-        On this tree; a schedule covers at least the horizon.
-    horizon : int
-        Trials of a replicate, T.
-    epsilon : float
-        Local privacy of each user's report; math.inf for none.
+    tree, environment : GameTree, Environment or Schedule
+        With A actions; a schedule covers at least the horizon.
+    horizon, epsilon : int, float
+        Trials of a replicate, T; local privacy of each user's report, math.inf for none.
     n_replicates : int or range
         R, or a slice of a whole run. Replicate r is the same for every R and slice.
     seed : int or None
@@ -238,7 +232,7 @@ def simulate(
         game = played.tree
     sent = sent if "mechanism" in row.options else "laplace"
     losses = played.loss_range if sent == "hashing" else (0.0, 1.0)
-    given = checked_for(game, tuning, trials, budget, sent, losses, row.sensitivity)
+    given = checked_for(game, tuning, (trials, budget, sent), losses, row.sensitivity)
     task = _task(game, played, row.start(game, given), checkpoints, key)
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     result = replicates.run(functools.partial(_run_block, task), span, work=trials, **options)
@@ -247,7 +241,7 @@ def simulate(
         policy = behaviour(tree, np.stack([(row[:, None] * table).sum(axis=0) for row in policy]))
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
     made = regret, result["observed"], policy, chosen.regret_bound, chosen
-    return EfbRun(checkpoints, *made, row.name, budget, seed, tree, span.start)
+    return EfbRun(checkpoints, *made, row.name, budget, _checks.seed(seed), tree, span.start)
 
 
 def _task(

@@ -16,36 +16,35 @@ from equinoise.games.tree import POINTERS, parts, seal
 from equinoise.mechanisms.hashing import MAX_BUCKETS, Hashing
 
 MAX_HORIZON = 2**53
-#: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
-RULES: Mapping[str, Row] = {
-    "sharp": Row(
+_PAPER = "Pasteris, Savani and Turocy (2026)"
+_RULES = (
+    Row(
         name="sharp",
         summary="by the noise's moment generating function: the smaller bound",
-        source="Pasteris, Savani and Turocy (2026), Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in place "
-        "of a bound on the noise's size",
+        source=f"{_PAPER}, Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in place of a bound on the noise's "
+        "size",
     ),
-    "paper": Row(
-        name="paper",
-        summary="as published; for mechanism 'laplace'",
-        source="Pasteris, Savani and Turocy (2026), Theorem 1",
-    ),
-}
-#: What a user sends, by name.
-MECHANISMS: Mapping[str, Row] = {
-    "hashing": Row(
+    Row(name="paper", summary="as published; for mechanism 'laplace'", source=f"{_PAPER}, Theorem 1"),
+)
+_MECHANISMS = (
+    Row(
         name="hashing",
         summary="one symbol: a bucket of actions and a sign",
         source="Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency "
         "estimation; with random signs",
         proof="every symbol has a probability in [q, e^epsilon q], whatever the last action and its loss",
     ),
-    "laplace": Row(
+    Row(
         name="laplace",
         summary="as published: a noised loss for each action of the strategy",
-        source="Pasteris, Savani and Turocy (2026), Section 4",
+        source=f"{_PAPER}, Section 4",
         proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
     ),
-}
+)
+#: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
+RULES: Mapping[str, Row] = {row.name: row for row in _RULES}
+#: What a user sends, by name.
+MECHANISMS: Mapping[str, Row] = {row.name: row for row in _MECHANISMS}
 _ARRAYS = ("exploration", "radius")  # of a tuning
 _LARGEST_SCALE = 1e150  # of the noise: its square is still a number
 
@@ -57,12 +56,10 @@ class Tuning:
 
     Attributes
     ----------
-    learning_rate : float
-        eta.
+    learning_rate, regret_bound : float
+        eta, and the bound on the expected regret after `horizon` trials.
     exploration : float64[A]
         gamma(a), added to the probability of an action before a report is divided by it.
-    regret_bound : float
-        Bound on the expected regret after `horizon` trials.
     rule, mechanism : str
         Names of RULES and MECHANISMS; learners that are compared against carry their own rules.
     horizon, epsilon
@@ -70,10 +67,9 @@ class Tuning:
     start_cost, slope, offset : float
         The bound is start_cost/eta + slope * trials + offset: ln S, how far the best strategy may be from the
         first policy, in nats; what one trial adds; what noise out of its range adds ("paper": 1).
-    symbols : int
-        2k, how many symbols a report may be; 0 where it is a value for each action.
-    explore : float
-        rho: how often a strategy is drawn from the exploration, which is rho nu(a) then. 0 without symbols.
+    symbols, explore : int, float
+        2k, how many symbols a report may be, 0 where it is a value for each action; rho, how often a strategy
+        is then drawn from the exploration, which is rho nu(a).
     radius : float64[A] or None
         r(a), the largest distance from 1/2 of a loss straight below an action; None without symbols.
 
@@ -173,6 +169,10 @@ def tune(
 ) -> Tuning:
     """Choose learning rate and exploration of DP-EFB for a horizon.
 
+    Without noise "sharp" has eta = sqrt(2 ln S/(N T)) with either mechanism, N the most actions that one
+    deterministic environment can make last. It needs no exploration, but keeps gamma(a) = eta/2 [2]_ for its
+    smaller spread; what that may cost is in the bound.
+
     Parameters
     ----------
     tree : GameTree
@@ -190,12 +190,6 @@ def tune(
     loss_range : (low, high) or float64[A, 2]
         Where the losses straight below an action lie, within [0, 1]; public. The narrower around 1/2, the
         less noise. Of use with "hashing" only. TypeError or ValueError for wrong arguments.
-
-    Notes
-    -----
-    Without noise "sharp" has eta = sqrt(2 ln S/(N T)) with either mechanism, N the most actions that one
-    deterministic environment can make last. It needs no exploration, but keeps gamma(a) = eta/2 [2]_ for its
-    smaller spread; what that may cost is in the bound.
 
     References
     ----------
@@ -217,7 +211,7 @@ def tune(
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("rule", rule, RULES)
-    return checked_for(tree, rule, trials, budget, mechanism, loss_range)
+    return checked_for(tree, rule, (trials, budget, mechanism), loss_range)
 
 
 def checked_mechanism(mechanism: object, rule: object) -> str:
@@ -229,30 +223,25 @@ def checked_mechanism(mechanism: object, rule: object) -> str:
 
 
 def checked_for(
-    tree: GameTree,
-    tuning: object,
-    horizon: int,
-    epsilon: float,
-    mechanism: str,
-    loss_range: ArrayLike,
-    sensitivity: float = 2.0,
+    tree: GameTree, tuning: object, how: tuple[int, float, str], losses: ArrayLike, sensitivity: float = 2.0
 ) -> Tuning:
-    """Return what a rule gives, or a tuning that fits all this, or raise.
+    """Return what a rule gives for a horizon, epsilon and mechanism, or a tuning that fits them, or raise.
 
     For parameters that neither rule gives nothing is proven: their bound is 1 per trial.
     """
+    horizon, epsilon, mechanism = how
     scale = noise_scale(epsilon, sensitivity)
     if not isinstance(tuning, Tuning):
         rule = _checks.choice("tuning", tuning, RULES)
         symbols = checked_mechanism(mechanism, rule) == "hashing" and math.isfinite(epsilon)
-        return _ruled(tree, horizon, epsilon, scale, rule, loss_radius(tree, loss_range) if symbols else None)
+        return _ruled(tree, horizon, epsilon, scale, rule, loss_radius(tree, losses) if symbols else None)
     if (tuning.horizon, tuning.epsilon) != (horizon, epsilon):
         asked, got = f"horizon {horizon} and epsilon {epsilon:g}", f"{tuning.horizon} and {tuning.epsilon:g}"
         raise ValueError(f"tuning must be made for {asked}, got one for {got}")
     if math.isfinite(epsilon) and tuning.mechanism != mechanism:
         raise ValueError(f"tuning must be made for mechanism {mechanism!r}, got one for {tuning.mechanism!r}")
     own = _own(tree, _whole(tuning))
-    if own.radius is not None and (loss_radius(tree, loss_range) > own.radius).any():
+    if own.radius is not None and (loss_radius(tree, losses) > own.radius).any():
         raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
     if not own.symbols and tuning.rule not in RULES:
         return own

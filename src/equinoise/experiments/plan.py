@@ -222,7 +222,7 @@ def perform(
 def _rows(folder: Path) -> list[dict[str, Any]]:
     """Return what the ``run.json`` of an earlier run says of experiments; nothing where there is none."""
     try:
-        steps = json.loads((folder / "run.json").read_bytes())["steps"]
+        steps = _files.json_of((folder / "run.json").read_bytes())["steps"]
         return [{"sha256": {}, **row} for row in steps if row["name"] and row["pillar"]]
     except (OSError, ValueError, LookupError, TypeError):
         return []

@@ -33,6 +33,8 @@ def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> Flo
 class Environment:
     """The probabilities with which the children of every action come about, and the losses at the leaves.
 
+    Arrays are kept or copied as :class:`GameTree` does it, and are read-only.
+
     Parameters
     ----------
     tree : GameTree
@@ -45,12 +47,8 @@ class Environment:
         What the learner loses at each leaf, in [0, 1].
     payoff_range : (float, float), optional
         Smallest and largest payoff ``(u_min, u_max)`` of the game that the losses stand for: a payoff u is
-        the loss ``(u_max - u)/(u_max - u_min)``. When both are equal every loss is 0.
-
-    Notes
-    -----
-    Arrays are kept or copied as :class:`GameTree` does it, and are read-only. ValueError for what is out of
-    range or does not add up, TypeError for another kind of thing.
+        the loss ``(u_max - u)/(u_max - u_min)``. When both are equal every loss is 0. ValueError for what is
+        out of range or does not add up, TypeError for another kind of thing.
 
     Examples
     --------
@@ -94,10 +92,10 @@ class Environment:
 
     @cached_property
     def action_loss(self) -> Floats:
-        """What each action loses at its own leaves, weighed by the chance that it can be reached, float64[A].
+        """``g(a)``, what each action loses at its own leaves, weighed by the chance to get there, float64[A].
 
-        ``g(a)``: the product of the probabilities on the path (the learner's own moves left out) times the
-        expected loss of the leaves directly below a. A reduced strategy loses the sum of g over its actions.
+        The product of the probabilities on the path (the learner's own moves left out) times the expected
+        loss of the leaves directly below a. A reduced strategy loses the sum of g over its actions.
         """
         tree = self.tree
         pointers = tree.action_ptr, tree.infoset_ptr, tree.leaf_ptr
@@ -313,9 +311,7 @@ def _entry(i: int, entry: object) -> tuple[Environment, int]:
 
 
 def uniform_value(environment: Environment) -> float:
-    """Return the expected payoff of playing all actions of an infoset with the same probability.
-
-    Here and below the environment must be one that knows its payoff_range, or ValueError is raised.
+    """Return the expected payoff of uniform play; ValueError where the environment knows no payoff_range.
 
     Examples
     --------
@@ -327,9 +323,7 @@ def uniform_value(environment: Environment) -> float:
 
 
 def policy_value(environment: Environment, policy: ArrayLike) -> float:
-    """Return the expected payoff of a behaviour policy float64[A], the probabilities of its actions.
-
-    ValueError for what is no policy, and as in :func:`uniform_value`.
+    """Return the expected payoff of a policy float64[A]; errors are as of :func:`uniform_value`.
 
     Examples
     --------

@@ -29,13 +29,8 @@ def from_nested(nested: Any) -> tuple[GameTree, Environment]:
     ----------
     nested : list
         An infoset: a list of actions. An action is a list of children, all equally likely; a child is an
-        infoset (a list) or a number in [0, 1], which is a leaf with that loss.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Something in it is neither list nor number, an empty list, or a number outside [0, 1]; the message
-        names the place, such as ``nested[0][1]``.
+        infoset (a list) or a number in [0, 1], which is a leaf with that loss. TypeError or ValueError for
+        anything else names the place, such as ``nested[0][1]``.
 
     Examples
     --------
@@ -125,7 +120,7 @@ def _parts(value: object) -> Iterator[object]:
 
 
 def from_dict(game: dict[str, Any]) -> GambitGame:
-    """Make a game of many players from nested dicts, as JSON can hold them.
+    """Make a game of many players, for :func:`equinoise.games.load`, from nested dicts as JSON can hold them.
 
     Parameters
     ----------
@@ -137,18 +132,8 @@ def from_dict(game: dict[str, Any]) -> GambitGame:
         * ``{"chance": {label: probability, ...}, "actions": {label: node, ...}}`` with the same labels;
         * ``{"payoffs": [number, ...]}``, one for each player.
 
-        Numbers may be strings, such as "1/3", and are exact then.
-
-    Returns
-    -------
-    GambitGame
-        What :func:`equinoise.games.load` takes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A node is none of these, or the dicts never end; the message names the place, such as
-        ``game['root']['heads']['bet']``.
+        Numbers may be strings, such as "1/3", and are exact then. TypeError or ValueError where a node is not
+        like this, or the dicts never end, names the place, such as ``game['root']['heads']['bet']``.
 
     Examples
     --------

@@ -49,7 +49,8 @@ class GameTree:
 
     The children of an infoset are its actions, the children of an action are infosets and leaves. Everything
     is numbered breadth first, so children are contiguous and three pointer arrays hold the whole tree. It is
-    checked whole when it is built, and its arrays are read-only.
+    checked whole when it is built, and its arrays are read-only: one that is sealed (``flags.writeable`` is
+    False) and owns its memory is kept as it is, any other is copied.
 
     Parameters
     ----------
@@ -62,18 +63,11 @@ class GameTree:
         Action a leads to the leaves ``range(leaf_ptr[a], leaf_ptr[a + 1])``. Begins with 0 and ends with L.
         Every action has at least one child, infoset or leaf.
     infoset_labels, action_labels : sequence of str, optional
-        One label for each infoset, and for each action. Labels may be empty or repeated.
-
-    Notes
-    -----
-    An array that is sealed (``flags.writeable`` is False) and owns its memory is kept as it is; any other is
-    copied. A caller with a huge array saves the copy by sealing it first, and no caller's array is changed.
-    ValueError says what is wrong with pointers or labels, and TypeError with their kind.
+        One label for each infoset, and for each action. Labels may be empty or repeated. ValueError says what
+        is wrong with pointers or labels, and TypeError with their kind.
 
     Examples
     --------
-    Two actions; the first ends the game, the second leads to another infoset or, by chance, to a leaf:
-
     >>> tree = GameTree(action_ptr=[0, 2, 4], infoset_ptr=[1, 1, 2, 2, 2], leaf_ptr=[0, 1, 2, 3, 4])
     >>> tree
     GameTree(2 infosets, 4 actions, 4 leaves)
@@ -177,14 +171,11 @@ class GameTree:
 
         Examples
         --------
-        >>> from equinoise.games import from_nested
-        >>> print(from_nested([[0.5], [0.0, [[0.75], [1.0]]]])[0].to_text())
+        >>> from equinoise.games import bandit
+        >>> print(bandit(2)[0].to_text())
         infoset 0
           action 0: 1 leaves
           action 1: 1 leaves
-            infoset 1
-              action 2: 1 leaves
-              action 3: 1 leaves
         """
         most = _checks.integer("most", most, 1)
         infosets, actions = self.infoset_labels, self.action_labels

@@ -19,6 +19,7 @@ LEAST_DELTA = 1e-300
 SMALL, LARGE = 1e-100, 1e100  # sensitivities whose grid is within float64's range
 _MOST_BITS = 44  # of an item on its grid
 _EXACT_BITS = 53  # of a float64
+_MOST_STEPS = 2**70  # of the grid, in a kept sum: none is above 2^53, and no draw is 2^10 times its scale
 _LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
 
 
@@ -179,11 +180,13 @@ class Counter(Live, abc.ABC):
         try:
             if state["kind"] != cls.__name__:
                 raise ValueError(f"its kind is {_checks.shown(state['kind'])}")
+            if state["options"].get("dimension", 1) != len(state["sums"]):  # before there is room for more
+                raise ValueError("sums must be one list for each entry of an item")
             make: Any = cls
             counter: Self = make(**state["options"], seed=None if state["key"] is None else 0)
             counter._restore(state)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"state must be one of a {cls.__name__}: {error}") from error
+            raise ValueError(f"state must be one of a {cls.__name__}: {_checks.line(error)}") from error
         return counter
 
     def _restore(self, state: Mapping[str, Any]) -> None:
@@ -192,7 +195,8 @@ class Counter(Live, abc.ABC):
         if self._key is not None:
             words = [_checks.integer("key", word, 0, 2**64 - 1) for word in state["key"]]
             self._key = _checks.array("key", np.array(words, dtype=np.uint64), np.uint64, (2,))
-        sums = [[_checks.integer("sums", entry) for entry in kept] for kept in state["sums"]]
+        of = "sums", -_MOST_STEPS, _MOST_STEPS
+        sums = [[_checks.integer(of[0], entry, *of[1:]) for entry in kept] for kept in state["sums"]]
         if [len(kept) for kept in sums] != [self._slots] * len(self._sums):
             raise ValueError(f"sums must be {len(self._sums)} lists of {self._slots} integers")
         self._sums = sums

@@ -56,7 +56,7 @@ def laplace(scale: float, size: int, seed: int | None = None) -> Floats:
     True
     """
     scale = _checks.number("scale", scale, 0.0, _LARGEST_SCALE)
-    out = np.empty(_checks.integer("size", size, 0))
+    out = np.empty(_checks.integer("size", size, 0, _checks.MOST))
     from equinoise._random import SAMPLE, fill_laplace, stream_key
 
     fill_laplace(stream_key(seed), 0, SAMPLE, scale, out)

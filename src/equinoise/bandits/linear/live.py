@@ -10,7 +10,7 @@ from equinoise._live import Live, locked, whole
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Ints, PathLike, Self, Sequence
 from equinoise.bandits.linear import kernels, task
-from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, regular_ridge
+from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, checked_sizes, regular_ridge
 from equinoise.bandits.policies.registry import check_bounds
 from equinoise.bandits.result import means_of
 from equinoise.bandits.rewards import make_streams
@@ -18,7 +18,6 @@ from equinoise.mechanisms import VectorCounter
 
 _KIND = "equinoise linear bandit, version 1"
 _ROOM = 1024  # pulls of an arm that widths are tabulated for at first, where there is no horizon
-_MOST = 2**24  # numbers of all regressions
 
 
 @dataclass(frozen=True)
@@ -104,13 +103,10 @@ class LinearBandit(Live):
         self._row = POLICIES[_checks.choice("policy", policy, POLICIES)]
         names = [*n_arms] if isinstance(n_arms, Sequence) and not isinstance(n_arms, str) else None
         if names is not None and (
-            len(set(names)) < len(names) or not all(isinstance(n, str) and n for n in names)
+            len(set(names)) < len(names) or not all(isinstance(n, str) and _checks.text(n) for n in names)
         ):
             raise ValueError(f"n_arms must be names, none of them twice, got {_checks.shown(n_arms)}")
-        k = _checks.integer("n_arms", n_arms if names is None else len(names), 1)
-        d = _checks.integer("dimension", dimension, 1)
-        if k * d * d > _MOST:
-            raise ValueError(f"n_arms times dimension squared must be at most {_MOST}, got {k * d * d}")
+        k, d = checked_sizes(n_arms if names is None else len(names), dimension)
         self.arms: tuple[int | str, ...] = tuple(range(k) if names is None else names)
         self.dimension, (self._low, self._high) = d, check_bounds(bounds)
         private = self._row.private

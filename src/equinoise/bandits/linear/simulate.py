@@ -96,6 +96,15 @@ def clip_range(clip: tuple[float, float] | None, default: float) -> tuple[float,
 
 
 MAX_HORIZON = 10**8  # widths are tabulated
+_MOST = 2**24  # numbers of all regressions of a replicate
+
+
+def checked_sizes(n_arms: object, dimension: object) -> tuple[int, int]:
+    """Return the number of arms and that of coordinates."""
+    k, d = (_checks.integer(n, x, 1, _MOST) for n, x in (("n_arms", n_arms), ("dimension", dimension)))
+    if k * d * d > _MOST:
+        raise ValueError(f"n_arms times dimension squared must be at most {_MOST}, got {k * d * d}")
+    return k, d
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +275,7 @@ def simulate(
     True
     """
     row = POLICIES[_checks.choice("policy", policy, POLICIES)]
-    k, d = _checks.integer("n_arms", n_arms, 1), _checks.integer("dimension", dimension, 1)
+    k, d = checked_sizes(n_arms, dimension)
     rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     span = replicates.checked_span(n_replicates)
     n = len(span)
@@ -304,7 +313,7 @@ def simulate(
         epsilon=budget if row.needs_epsilon else None,
         sigma=deviation,
         ridge=regular,
-        seed=seed,
+        seed=_checks.seed(seed),
         first_replicate=span.start,
         **result,
     )

@@ -41,10 +41,11 @@ class Setting:
                 raise ValueError(f"epsilon must be at least {_LEAST_EPSILON:g}, got {self.epsilon!r}")
             _checks.choice("noise", self.noise, ("secure", "float"))
         if self.horizon is not None:
-            _checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS)
+            vars(self).update(horizon=_checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS))
         if not set(self.options) <= set(spec.options):
             raise ValueError(f"options must be those of {self.policy!r}, got {_checks.shown(self.options)}")
         chosen = spec.checked_options(self.options)
+        vars(self).update(options={name: chosen[name] for name in self.options})  # no number of NumPy's
         free = spec.live.without_horizon if spec.live else None
         if self.horizon is None and free is not None and any(chosen[name] != free[name] for name in free):
             given = " and ".join(f"{name}={chosen[name]!r}" for name in free)
@@ -92,8 +93,8 @@ def check_name(argument: str, name: object) -> str:
     """Return the name of an arm."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be named by text, got {_checks.shown(name)}")
-    if not name:
-        raise ValueError(f"{argument} must be named by text that is not empty, got ''")
+    if not _checks.text(name):
+        raise ValueError(f"{argument} must be named by text that is not empty, got {_checks.shown(name)}")
     return str(name)
 
 
@@ -204,6 +205,10 @@ class Player:
             here[...] = given
         if "private_n" in state._fields and ((state.private_n > 0) != pulled).any():
             raise ValueError("private_n must be positive where there are pulls")
+        if "left" in state._fields:
+            wrong = (state.left > state.length) | (~pulled & (state.length > 1))
+            if wrong.any():
+                raise ValueError("left must be what a batch still needs, 1 before the first pull")
         if self._in_batches:
             current = arrays["state_current"].item()
             state.current[0] = _checks.integer("current", current, -1, len(pulled) - 1)

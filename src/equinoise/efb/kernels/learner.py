@@ -1,25 +1,110 @@
-"""What a learner does in a trial, by either mechanism: draw a reduced strategy, report, learn.
+"""What a learner does in a trial, by either mechanism: draw a reduced strategy, walk it, report, learn.
 
-A learner of symbols has a code, one of noised losses a scale. They go into these functions as arguments of
-their own, for Numba compiles no branch that asks whether an argument is there where it is None.
+A trial costs what it visits: infosets breadth first, of which the i-th has position i of the visit list, so
+that children stand side by side. A learner of symbols has a code, one of noised losses a scale. They go into
+these functions as arguments of their own, for Numba compiles no branch that asks whether an argument is there
+where it is None.
 """
 
 import numpy as np
 
+from equinoise._elementary import exp
 from equinoise._intrinsics import prefetch
 from equinoise._jit import njit
-from equinoise._random import HASH, NOISE, STRATEGY, laplace, next_word, uniform
+from equinoise._random import CHANCE, HASH, NOISE, STRATEGY, laplace, next_word, philox, uniform
 from equinoise._typing import Any, Floats, Words
-from equinoise.efb.kernels import trial as _trial
-from equinoise.efb.kernels.trial import Chance, Seat, Source, Visits, first_above, move, moved_by, push
-from equinoise.efb.kernels.weights import look, pick
+from equinoise.efb.kernels.setup import Chance, Seat, Source, Visits
+from equinoise.efb.kernels.weights import look, multiply, pick
 from equinoise.mechanisms.hashing import item_of, pair_of, symbol_of
 
+STEP_MIN = -690.0  # one report moves a weight by a factor in [e^-690, e^80]
+STEP_MAX = 80.0
+FACTOR_MAX = 2.0**115
+FACTOR_MIN = 2.0**-1000
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 _HALF = np.uint64(0xFFFFFFFF)
 _UPPER = np.uint64(32)
 _TINY = 1e-300
 _SPARE = np.uint64(2)  # bits of a word beyond the 62 that draw a symbol
+
+
+@njit(forceinline=True)
+def stream(source: Source, trial: Any, purpose: Any) -> Any:
+    """Return the stream (key; 0, trial, replicate, purpose) of a source (key's two words, replicate)."""
+    return philox(source[0], source[1], np.uint64(0), np.uint64(trial), source[2], purpose)
+
+
+@njit(forceinline=True)
+def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) -> Any:
+    """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
+
+    The d-th move of the environment takes word d of the stream (key; 0, trial, replicate, CHANCE): the
+    address names no policy, so different learners face the same random draws.
+    """
+    s0, s1, s2, s3 = stream(source, trial, CHANCE)
+    i = 0
+    while True:
+        word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+        u = uniform(word)
+        if plan.infosets[visits.infoset[i]]["exploration"] >= 0.0:
+            return i, u
+        a = visits.action[i]
+        low, high = plan.actions[a]["child"], plan.actions[a + 1]["child"]
+        if low == high or u >= chance.infoset_cum[high - 1]:
+            return i, u
+        i = visits.child[i] + first_above(chance.infoset_cum, low, high, u) - low
+
+
+@njit(forceinline=True)
+def leaf_loss(chance: Chance, a: int, u: float) -> float:
+    """Return the loss of the leaf of action a that comes with u."""
+    low, high = chance.actions[a]["leaf"], chance.actions[a + 1]["leaf"]
+    if high - low == 1:
+        return chance.actions[a]["loss"]
+    return chance.leaf_loss[first_above(chance.leaf_cum, low, high, u)]
+
+
+@njit(forceinline=True)
+def first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
+    """Return the first k in [low, high) with u < cumulative[k], by bisection; one is known to exist."""
+    high -= 1
+    while low < high:
+        middle = (low + high) >> 1
+        below = u < cumulative[middle]
+        high = middle if below else high
+        low = low if below else middle + 1
+    return low
+
+
+@njit(forceinline=True)
+def moved_by(step: float) -> float:
+    """Return the factor exp(step) of an action's own estimate, within bounds."""
+    return exp(min(max(step, STEP_MIN), STEP_MAX))
+
+
+@njit(forceinline=True)
+def push(seat: Seat, n: int) -> None:
+    """Multiply the weights by W, bottom-up; ``factor`` comes with each action's own part of it."""
+    visits, factor = seat.visits, seat.visits.factor
+    end = n  # the children of visit i are the visits child[i] .. end - 1
+    for i in range(n - 1, -1, -1):
+        start = visits.child[i]
+        w = factor[i]
+        for c in range(start, end):
+            w *= factor[c]
+        end = start
+        factor[i] = move(seat, i, w)
+
+
+@njit(forceinline=True)
+def move(seat: Seat, i: int, w: float) -> float:
+    """Multiply the weight of visit i by W, kept within bounds; return Z = pi(others) + pi(a) W."""
+    infosets, visits = seat.plan.infosets, seat.visits
+    w = min(max(w, FACTOR_MIN), FACTOR_MAX)
+    s = visits.infoset[i]
+    first = infosets[s]["first"]
+    multiply(seat.weights, first, infosets[s + 1]["first"] - first, s, visits.action[i], w)
+    return visits.others[i] + visits.picked[i] * w
 
 
 @njit(forceinline=True)
@@ -31,7 +116,7 @@ def draw(seat: Seat, code: Any, scale: Any, ahead: Any, trial: Any) -> int:
     whether the strategy comes from the exploration nu, with probability `explore`, or from the policy. For
     `ahead`, which is asked for with a scale, see :func:`equinoise.efb.kernels.weights.pick`.
     """
-    s0, s1, s2, s3 = _trial.stream(seat.source, trial, STRATEGY)
+    s0, s1, s2, s3 = stream(seat.source, trial, STRATEGY)
     n = 0
     if scale is not None:
         n = _descend(seat, code, scale, None, ahead, s0, s1, s2, s3)
@@ -112,7 +197,7 @@ def prepare(seat: Seat, code: Any, scale: Any, n: int, trial: Any) -> None:
     if scale is not None:
         add_noise(seat.visits.value, seat.visits.word, n, scale, seat.source, trial)
     if code is not None:
-        s0, s1, s2, s3 = _trial.stream(seat.public, trial, HASH)
+        s0, s1, s2, s3 = stream(seat.public, trial, HASH)
         for b in range(0, (n + code.n_buckets - 1) // code.n_buckets, 2):
             word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
             seat.visits.half[b] = np.int64(word & _HALF)
@@ -130,7 +215,7 @@ def add_noise(value: Floats, word: Words, n: int, scale: float, source: Source, 
         for i in range(n):
             value[i] = 0.0
         return
-    s0, s1, s2, s3 = _trial.stream(source, trial, NOISE)
+    s0, s1, s2, s3 = stream(source, trial, NOISE)
     for i in range(n):
         word[i], s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     for i in range(n):
@@ -140,7 +225,7 @@ def add_noise(value: Floats, word: Words, n: int, scale: float, source: Source, 
 @njit
 def public_bits(block: int, public: Source, trial: Any) -> Any:
     """Return what :func:`prepare` gives one block."""
-    s0, s1, s2, s3 = _trial.stream(public, trial, HASH)
+    s0, s1, s2, s3 = stream(public, trial, HASH)
     word = s0
     for _ in range((block >> 1) + 1):
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
@@ -150,7 +235,7 @@ def public_bits(block: int, public: Source, trial: Any) -> Any:
 @njit(forceinline=True)
 def secret_word(source: Source, trial: Any) -> Any:
     """Return the word below 2^62 of a simulated user, from (key; 0, trial, replicate, NOISE)."""
-    word, _, _, _ = _trial.stream(source, trial, NOISE)
+    word, _, _, _ = stream(source, trial, NOISE)
     return np.int64(word >> _SPARE)
 
 
@@ -254,13 +339,13 @@ def run_trials(seat: Seat, chance: Chance, start: int, stop: int) -> Any:
     expected = observed = 0.0
     for trial in range(start, stop):
         n = draw(seat, seat.code, seat.scale, chance.actions, trial)
-        last, u = _trial.walk(seat.plan, chance, visits, seat.source, trial)
+        last, u = walk(seat.plan, chance, visits, seat.source, trial)
         prefetch(chance.actions, visits.action[last])
         for i in range(n):
             prefetch(chance.action_loss, visits.action[i])
         if seat.rate > 0.0:
             prepare(seat, seat.code, seat.scale, n, trial)
-        loss = _trial.leaf_loss(chance, visits.action[last], u)
+        loss = leaf_loss(chance, visits.action[last], u)
         observed += loss
         if seat.rate > 0.0:
             learn(seat, seat.code, seat.scale, n, trial, last, loss)

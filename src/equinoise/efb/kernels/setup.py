@@ -1,21 +1,91 @@
-"""Set-up of a learner: passes over a tree for first policy and exploration, and the arrays of kernels.
+"""What kernels take: arrays in named tuples, and how they are made of trees, environments and policies.
 
 Passes go over infosets in their breadth-first numbers, so children come after parents and nothing recurses.
 Pointer arrays are those of a :class:`equinoise.games.GameTree`.
 """
 
 import math
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from equinoise._checkpoint import kept_as
 from equinoise._jit import njit
 from equinoise._random import HASH, philox
-from equinoise._typing import Floats, Ints, Words
-from equinoise.efb.kernels import trial, weights as _weights
-from equinoise.efb.kernels.trial import Chance, Seat, Visits
+from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
+from equinoise.efb.kernels import weights as _weights
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games import Environment, GameTree
+
+Source = tuple[Any, Any, Any]  # the two words of the key, and the replicate, all uint64
+# Where no action leads to another infoset, as nearly everywhere, all actions of one may share a gamma.
+PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
+PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
+PLAN_OWN = np.dtype([("exploration", np.float64), ("radius", np.float64)])
+CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
+
+
+@kept_as("equinoise.efb._kernels.Plan")
+class Plan(NamedTuple):
+    """What a learner knows; what is read together lies together, since large trees wait for memory."""
+
+    infosets: NDArray[np.void]  # PLAN_INFOSET[I+1]: the first action, the gamma that all share, or -1
+    actions: NDArray[np.void]  # PLAN_ACTION[A+1]: gamma(a), the first child infoset
+
+
+@kept_as("equinoise.efb.kernels.symbol.SymbolPlan")
+class SymbolPlan(NamedTuple):
+    """What a learner of symbols knows."""
+
+    infosets: NDArray[np.void]  # PLAN_INFOSET[I+1], 0 in place of gamma where no action leads to an infoset
+    actions: NDArray[np.void]  # (child int64)[A+1]: the first child infoset
+    own: NDArray[np.void]  # PLAN_OWN[A]: rho nu(a), r(a)
+    cumulative: Floats  # [A], running sums of nu over an infoset, of which the first above u comes
+
+
+class Visits(NamedTuple):
+    """The visit list of a trial, each array of a length that is even and above any reduced strategy's."""
+
+    infoset: Ints
+    action: Ints  # that is picked there
+    child: Ints  # the position of that action's first child
+    parent: Ints  # the position of the visit above
+    picked: Floats  # w, then pi, of the picked action
+    others: Floats  # the same of all others together
+    reach: Floats  # mu of the infoset; with symbols, of the picked action
+    factor: Floats  # W, then Z
+    divisor: Floats  # mu(a) + gamma(a)
+    word: Words  # of noise
+    value: Floats  # that was reported; with symbols, -eta lhat
+    half: Ints  # 32 public bits of each block of k visits
+    marked: Ints  # whether a report moves something below, 0 between trials,
+    moved: Ints  # and where that is so
+
+
+class Seat(NamedTuple):
+    """A learner in a run."""
+
+    plan: Any  # a Plan or a SymbolPlan
+    weights: Weights
+    visits: Visits
+    source: Source  # where its own randomness comes from,
+    public: Source  # and the public one
+    rate: float  # eta
+    explore: float  # rho
+    code: Any  # a Hashing, or None where a report is a value for each action
+    scale: Any  # of Laplace noise, or None with a code
+
+
+@kept_as("equinoise.efb._kernels.Chance")
+class Chance(NamedTuple):
+    """An environment, with I infosets, A actions, L leaves."""
+
+    action_loss: Floats  # [A], g(a)
+    actions: NDArray[np.void]  # CHANCE_ACTION[A+1]: the first leaf and its loss, which spares most a look-up
+    infoset_cum: Floats  # [I], running sums of probabilities, of which the first above u comes
+    leaf_cum: Floats  # [L]
+    leaf_loss: Floats  # [L]
 
 
 @njit
@@ -108,7 +178,7 @@ _LINE = 64  # bytes of a cache line
 _PADDING = 3  # values that a kernel may read behind the last block
 
 
-def first_source(key: Words, replicate: int = 0) -> trial.Source:
+def first_source(key: Words, replicate: int = 0) -> Source:
     """Return what the streams of a replicate are drawn from; those of the protocol are of replicate 0."""
     return key[0], key[1], np.uint64(replicate)
 
@@ -125,25 +195,25 @@ def make_plan(tree: GameTree, exploration: Floats, radius: Floats | None = None)
     largest = np.maximum.reduceat(exploration, starts)
     shared = np.where(largest == np.minimum.reduceat(exploration, starts), largest, -1.0)
     ends_here = ptr[starts] == ptr[tree.action_ptr[1:]]
-    infosets = np.empty(tree.n_infosets + 1, dtype=trial.PLAN_INFOSET)
+    infosets = np.empty(tree.n_infosets + 1, dtype=PLAN_INFOSET)
     infosets["first"] = tree.action_ptr
     infosets["exploration"][:-1] = np.where(ends_here, shared if radius is None else 0.0, -1.0)
     infosets["exploration"][-1] = -1.0
     if radius is None:
-        actions = np.zeros(tree.n_actions + 1, dtype=trial.PLAN_ACTION)
+        actions = np.zeros(tree.n_actions + 1, dtype=PLAN_ACTION)
         actions["exploration"][:-1], actions["child"] = exploration, ptr
-        return sealed(trial.Plan(infosets, actions))
-    own, cumulative = np.empty(tree.n_actions, dtype=trial.PLAN_OWN), np.empty(tree.n_actions)
+        return sealed(Plan(infosets, actions))
+    own, cumulative = np.empty(tree.n_actions, dtype=PLAN_OWN), np.empty(tree.n_actions)
     own["exploration"], own["radius"] = exploration, radius
     running_shares(tree.action_ptr, exploration, cumulative)
-    return sealed(trial.SymbolPlan(infosets, ptr.view([("child", np.int64)]), own, cumulative))
+    return sealed(SymbolPlan(infosets, ptr.view([("child", np.int64)]), own, cumulative))
 
 
 def make_chance(environment: Environment) -> Chance:
     """Return an environment as the kernels take it, read-only."""
     tree = environment.tree
     infoset_cum, leaf_cum = environment.cumulative
-    actions = np.zeros(tree.n_actions + 1, dtype=trial.CHANCE_ACTION)
+    actions = np.zeros(tree.n_actions + 1, dtype=CHANCE_ACTION)
     actions["leaf"] = tree.leaf_ptr
     if tree.n_leaves:
         actions["loss"][:-1] = environment.leaf_loss[np.minimum(tree.leaf_ptr[:-1], tree.n_leaves - 1)]

@@ -25,14 +25,11 @@ _FLOOR = 2.0**-1020  # and no weight falls below this, 1e-517 of the largest
 
 
 class Weights(NamedTuple):
-    """A policy, unnormalised: weight float64[A+3], sum_ptr int64[I], sums float64[any+3].
+    """A policy, unnormalised. The three numbers at the ends are padding: a block may be read too far."""
 
-    The three at the end are padding: a block may be read a little too far.
-    """
-
-    weight: Floats
-    sum_ptr: Ints
-    sums: Floats
+    weight: Floats  # [A+3]
+    sum_ptr: Ints  # [I]
+    sums: Floats  # [any+3]
 
 
 @njit(forceinline=True)
@@ -56,9 +53,7 @@ def _sum_few(values: Floats, start: int, width: int) -> float:
     k = _at(start)
     if width >= 4:
         return (values[k] + values[k + _at(1)]) + (values[k + _at(2)] + values[k + _at(3)])
-    total = 0.0
-    if width > 0:
-        total = values[k]
+    total = values[k] if width > 0 else 0.0
     if width > 1:
         total += values[k + _at(1)]
     if width > 2:

@@ -117,7 +117,7 @@ class Result:
 
 def scaled(replicates: int, scale: float) -> int:
     """Return a number of replicates times `scale`, at least 2, so that there are intervals."""
-    n = _checks.integer("replicates", replicates, 2)
+    n = _checks.integer("replicates", replicates, 2, _checks.MOST)
     return max(2, round(n * _checks.number("scale", scale, 0.0, open_low=True)))
 
 

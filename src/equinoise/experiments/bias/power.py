@@ -16,6 +16,7 @@ from equinoise.report.exhibit import Exhibit, Picture, Table
 from equinoise.report.figures import column
 
 _LOOKS, _BATCHES = 10, 20  # parts of the rounds
+_MOST_ROUNDS = 10**7  # whose history is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ def plan(
     if len(true) < 2 or (true == true.max()).sum() > 1 or (null is None and not true.argmax()):
         where = " and not arm 0, the control" if null is None else ""
         raise ValueError(f"means must be of two arms or more, one of them best{where}, got {list(means)}")
-    size = _checks.integer("horizon", horizon, max(_BATCHES, 4 * len(true)))
+    size = _checks.integer("horizon", horizon, max(_BATCHES, 4 * len(true)), _MOST_ROUNDS)
     judge = _Judge(
         true,
         _checks.number("null", 0.0 if null is None else null, 0.0, 1.0),

@@ -59,8 +59,8 @@ class Parameters:
             object.__setattr__(self, "epsilon", EPSILON)
         if self.epsilon is not None:
             policy(CONTROLS[0]).checked_epsilon(self.epsilon)
-        for name, least in (("checkpoints", 1), ("seed", 0)):
-            _checks.integer(name, getattr(self, name), least)
+        _checks.integer("checkpoints", self.checkpoints, 1, _results.MOST_CHECKPOINTS)
+        _checks.integer("seed", self.seed, 0)
         if self.ties is not None:
             _checks.choice("ties", self.ties, ("first", "random"))
         kept = 2 * n_arms + min(self.checkpoints, self.horizon)

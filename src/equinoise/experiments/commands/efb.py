@@ -1,6 +1,5 @@
 """Locally private play in one game, with the same learner without privacy and uniform play."""
 
-import json
 import math
 import time
 from concurrent.futures import Executor
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from equinoise import _checks, _results, efb, games, replicates
+from equinoise import _checks, _files, _results, efb, games, replicates
 from equinoise._typing import Any, DataFrame
 from equinoise.efb.tuning import MAX_HORIZON, RULES, checked_mechanism
 from equinoise.experiments.commands import common
@@ -50,7 +49,7 @@ class Parameters:
         _checks.choice("learner", self.learner, efb.LEARNERS)
         _checks.integer("trials", self.trials, minimum=1, maximum=MAX_HORIZON)
         replicates.checked_span(self.replicates)
-        _checks.integer("checkpoints", self.checkpoints, minimum=1)
+        _checks.integer("checkpoints", self.checkpoints, 1, _results.MOST_CHECKPOINTS)
         if self.schedule and self.opponents != "uniform":
             raise ValueError(f"schedule must be in place of opponents={self.opponents!r}, not beside it")
         _checks.integer("seed", self.seed, minimum=0)
@@ -118,7 +117,7 @@ def _others(name: str, opponents: str) -> Any:
     if opponents == "uniform":
         return opponents
     try:
-        found = json.loads(Path(opponents).read_bytes())
+        found = _files.json_of(Path(opponents).read_bytes())
         if not isinstance(found, dict):
             raise ValueError("it must hold {INFOSET: {ACTION: PROBABILITY}}")
     except (OSError, ValueError) as error:

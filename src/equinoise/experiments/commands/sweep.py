@@ -38,11 +38,12 @@ class Plan:
         """Read a TOML file, replicates in place of its own; ValueError or TypeError names a wrong key."""
         try:
             given = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ValueError(f"file must be one of TOML, got {str(path)!r}: {error}") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise ValueError(f"file must be one of TOML, got {str(path)!r}: {_checks.line(error)}") from None
         for name in ("simulate", "grid"):
             if name not in given:
-                raise ValueError(f"file must have the key {name!r}, got {', '.join(given) or 'none'}")
+                found = _checks.line(", ".join(given)) or "none"
+                raise ValueError(f"file must have the key {name!r}, got {found}")
         grid = given.pop("grid")
         _checks.choice("simulate", given["simulate"], SIMULATE)
         if n_replicates is not None:
@@ -63,7 +64,7 @@ class Plan:
     def run(self, executor: Executor | None, resume: Path, progress: bool = False) -> "Swept":
         """Run all points, kept in a folder."""
         begun = time.perf_counter()
-        made = _sweep.perform(self.function, self.points, executor, resume, progress)
+        made = _sweep.perform(self.function, self.points, executor=executor, resume=resume, progress=progress)
         return Swept(self, made, time.perf_counter() - begun)
 
 

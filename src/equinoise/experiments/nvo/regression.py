@@ -118,7 +118,7 @@ def regression(
     _network()
     histogram = PairHistogram.from_values(first, second, n_bins)
     chosen = tuple(_checks.epsilon(epsilon, "epsilons", allow_infinite=False) for epsilon in epsilons)
-    n = _checks.integer("n_replicates", n_replicates, 1)
+    n = _checks.integer("n_replicates", n_replicates, 1, _checks.MOST)
     profiles = [PairGame(histogram, epsilon).solve(seed) for epsilon in chosen]
     plain = [PairGame(histogram, epsilon, np.array([1.0])).uniform() for epsilon in chosen]
     x, y = (

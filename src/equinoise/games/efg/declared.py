@@ -28,20 +28,14 @@ _CHANCE = re.compile(f"({TEXT}){SPACE}({NUMBER})")
 
 
 class Declared:
-    """The infosets and the outcomes of a file, as far as it has been read.
-
-    Of every infoset or chance event, in the order of their first appearance: `players` (or chance) and
-    `numbers`, `names`, which may be empty or repeated, `actions`, their labels, and `chances`, which are
-    empty where a player moves. Entry 0 of these stands for all terminal nodes. `sums` holds payoffs, one for
-    each player in a row: first zeros, then those of outcomes, and their sums.
-    """
+    """The infosets, or chance events, and the outcomes of a file, in order, as far as it has been read."""
 
     def __init__(self, script: Script, n_players: int) -> None:
-        self.players, self.numbers = array("q", [TERMINAL]), array("q", [0])
-        self.names = [""]
-        self.actions: list[tuple[str, ...]] = [()]
-        self.chances: list[tuple[Fraction, ...]] = [()]
-        self.sums = [Fraction(0)] * n_players
+        self.players, self.numbers = array("q", [TERMINAL]), array("q", [0])  # entry 0: all terminal nodes
+        self.names = [""]  # empty or repeated
+        self.actions: list[tuple[str, ...]] = [()]  # their labels
+        self.chances: list[tuple[Fraction, ...]] = [()]  # empty where a player moves
+        self.sums = [Fraction(0)] * n_players  # payoffs, P in a row: zeros, those of outcomes, their sums
         self._script, self._n_players = script, n_players
         self._infosets: dict[int, int] = {}
         self._outcomes: dict[int, int] = {}

@@ -39,13 +39,7 @@ _PROLOGUE = re.compile(SPACE + joined(PROLOGUE))
 class GambitGame:
     """A game in extensive form, as a file lists it: flat arrays over its N nodes, the root first.
 
-    A state is the number of a node.
-
-    Of each infoset or chance event there are the player (-1 for chance), its number, a label that is unique
-    within the player, the labels of its actions and, where chance moves, their probabilities; entry 0, of
-    player -4, stands for all terminal nodes. Of each node there are its infoset, where its children begin in
-    `children`, where `sums` holds what the path to it has gathered (a payoff for each player in a row, the
-    node's own outcome included), and its line. Name and lines play no part in comparisons.
+    A state is the number of a node. Name and lines play no part in comparisons.
 
     Examples
     --------
@@ -62,17 +56,17 @@ class GambitGame:
     title: str
     comment: str
     player_labels: tuple[str, ...]
-    infoset_player: array[int] = field(repr=False)
+    infoset_player: array[int] = field(repr=False)  # or -1 for chance; entry 0, -4, is all terminal nodes
     infoset_number: array[int] = field(repr=False)
-    infoset_label: tuple[str, ...] = field(repr=False)
+    infoset_label: tuple[str, ...] = field(repr=False)  # unique within the player
     infoset_actions: tuple[tuple[str, ...], ...] = field(repr=False)
-    infoset_chances: tuple[tuple[Fraction, ...], ...] = field(repr=False)
-    infoset_of: array[int] = field(repr=False)
-    first_child: array[int] = field(repr=False)
+    infoset_chances: tuple[tuple[Fraction, ...], ...] = field(repr=False)  # empty where a player moves
+    infoset_of: array[int] = field(repr=False)  # of each node
+    first_child: array[int] = field(repr=False)  # of each node, a place in `children`
     children: array[int] = field(repr=False)
-    sums: tuple[Fraction, ...] = field(repr=False)
-    sum_of: array[int] = field(repr=False)
-    lines: array[int] = field(repr=False, compare=False)
+    sums: tuple[Fraction, ...] = field(repr=False)  # payoffs that paths have gathered, P in a row
+    sum_of: array[int] = field(repr=False)  # of each node, with its own outcome: a place in `sums`
+    lines: array[int] = field(repr=False, compare=False)  # of the file
 
     @property
     def n_players(self) -> int:
@@ -124,18 +118,10 @@ class GambitGame:
 
 
 def read_efg(path: str | os.PathLike[str]) -> GambitGame:
-    """Read a Gambit ``.efg`` file.
+    """Read a Gambit ``.efg`` file: a game, which :func:`equinoise.games.load` takes.
 
-    Parameters
-    ----------
-    path : str or path
-        The file, in UTF-8 with or without a byte order mark. FileNotFoundError where there is none;
-        ValueError for what is no game, with the file, the line and what was expected there.
-
-    Returns
-    -------
-    GambitGame
-        The game, which :func:`equinoise.games.load` takes.
+    The file at `path`, a str or path, is in UTF-8 with or without a byte order mark. FileNotFoundError where
+    there is none; ValueError for what is no game, with the file, the line and what was expected there.
 
     Examples
     --------
