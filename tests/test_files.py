@@ -6,6 +6,8 @@ import json
 import os
 import pickle
 import stat
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +78,36 @@ def test_nothing_is_unpickled(tmp_path):
     assert not made.exists()
     pickle.loads(pickle.dumps(Touches(made)))
     assert made.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="open files stay")
+def test_other_writers_leave_what_is_being_written(tmp_path, monkeypatch):
+    """Neither what was made but is not claimed yet, nor what is about to take its place."""
+    path, claimed, replace = tmp_path / "a.bin", _files.claimed, Path.replace
+
+    def slow(file, wait=False):  # another writer has just found it, and is about to remove it
+        monkeypatch.setattr(_files, "claimed", claimed)
+        left, handle = Path(file.name), os.open(file.name, os.O_RDWR)
+        assert claimed(handle)
+        threading.Timer(0.05, lambda: (left.unlink(), os.close(handle))).start()
+        return claimed(file, wait)
+
+    def late(self, target):
+        monkeypatch.setattr(Path, "replace", replace)
+        with _files.replacing(path) as file:
+            file.write(b"other")
+        return self.replace(target)
+
+    monkeypatch.setattr(_files, "claimed", slow)
+    with _files.replacing(path) as file:
+        file.write(b"one")
+        time.sleep(0.1)
+    assert path.read_bytes() == b"one"
+    monkeypatch.setattr(Path, "replace", late)
+    with _files.replacing(path) as file:
+        file.write(b"two")
+    assert path.read_bytes() == b"two"
+    assert names(tmp_path) == ["a.bin"]
 
 
 def test_all_files_or_none(tmp_path):

@@ -42,7 +42,10 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
             yield file
             file.flush()
             os.fsync(file.fileno())  # or a crash may leave the new name on an empty file
-        beside.replace(target)
+            if os.name != "nt":  # while it is claimed, or another writer may take it for a left one
+                beside.replace(target)
+        if os.name == "nt":  # which moves no open file
+            beside.replace(target)
     except BaseException as error:
         if beside != target:
             with contextlib.suppress(OSError):
@@ -66,8 +69,11 @@ def clear(folder: Path, start: str = "") -> None:
 def _new(target: Path, start: str) -> IO[bytes]:
     """Open a file of one's own beside a target: claimed before another writer took it for a left one."""
     file = target.with_name(f"{start}{uuid.uuid4().hex[:12]}.tmp").open("xb")
-    claimed(file)
-    return file if Path(file.name).exists() else _new(target, start)
+    claimed(file, wait=True)  # on one that looks whether it was left, and may take it away
+    if Path(file.name).exists():
+        return file
+    file.close()
+    return _new(target, start)
 
 
 def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:

@@ -99,6 +99,31 @@ def test_honest_noise_is_not_blamed():
     assert 0.4 < secure.lower < 1.0
 
 
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_hides_no_fault(strange):
+    """One strange output in a hundred, of noise halved; and one that comes for one data set only."""
+
+    def draw(i, size, seed):
+        noise = np.round(laplace(0.5, 2 * size, seed) * 2**20).reshape(size, 2) / 2**20
+        return np.where((np.arange(size) % 100 == 3)[:, None], strange, i + noise)
+
+    assert audit(draw, 2.5, size=5000, alpha=SURE).lower > 2.6
+    assert not audit(draw, 4.5, size=5000, alpha=SURE).violated
+
+    def rare(i, size, seed):
+        noise = np.round(laplace(4.0, size, seed) * 2**20) / 2**20
+        return np.where((np.arange(size) % 20 == 3) & (i == 1), strange, noise)
+
+    assert audit(rare, 1.0, size=5000, alpha=SURE).violated
+
+
+def test_truth_values_are_numbers():
+    def draw(i, size, seed):
+        return np.random.default_rng(seed).random((size, 2)) < 0.2 + 0.6 * i
+
+    assert math.log(4) < audit(draw, 1.0, size=5000, alpha=SURE).lower < 2 * math.log(4)
+
+
 def test_the_lowest_bit():
     outputs = np.array([[1.0], [-0.75], [3.0 * 2.0**-60], [1.0 + 2.0**-52], [0.0]])
     assert low_bits(outputs)[:, 0].tolist() == [0.0, -2.0, -60.0, -52.0, 2000.0]
@@ -121,11 +146,17 @@ def test_delta_is_taken_off():
         ({"draw": 3}, "draw"),
         ({"draw": []}, "draw"),
         ({"draw": lambda i, size, seed: np.zeros(3)}, "draw"),
+        ({"draw": lambda i, size, seed: np.zeros((size, 1 + i))}, "draw"),
+        ({"draw": lambda i, size, seed: np.full(size, "a")}, "draw"),
+        ({"draw": lambda i, size, seed: np.zeros(size, complex)}, "draw"),
         ({"epsilon": -1.0}, "epsilon"),
+        ({"seed": 1.5}, "seed"),
         ({"delta": 2.0}, "delta"),
         ({"size": 3}, "size"),
         ({"alpha": 0.0}, "alpha"),
         ({"events": [lambda outputs: outputs[:, :0]]}, "events"),
+        ({"events": [lambda outputs: outputs[:, 0]]}, "events"),
+        ({"events": [lambda outputs: outputs[:5]]}, "events"),
     ],
 )
 def test_wrong_use_is_refused(wrong, named):

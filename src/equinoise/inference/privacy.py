@@ -75,7 +75,7 @@ def audit(
     draw : callable, or several
         One per pair of neighbours. ``draw(neighbour, size, seed)`` returns that many independent outputs, the
         data set being the first (0) or the second (1) of the pair: an array [size] or [size, d] of numbers.
-        A mechanism that takes its randomness from the operating system leaves the seed out.
+        One that takes its randomness from the operating system ignores the seed.
     epsilon, delta : float
         What the mechanism claims.
     size : int
@@ -126,7 +126,7 @@ def audit(
     for one in pairs:
         first, second = _outputs(one, n // 2, next(words), next(words))
         for view in views:
-            seen = view(first), view(second)
+            seen = _seen(view, first), _seen(view, second)
             d = seen[0].shape[1]
             for columns in (list(range(d)), *([c] for c in range(d if d > 1 else 0))):
                 found = _choice(seen[0][:, columns], seen[1][:, columns], rest)
@@ -136,7 +136,7 @@ def audit(
         raise ValueError("events must make at least one column of outputs, got none")
     one, view, columns, member, swapped = best[1]
     outputs = _outputs(one, n, next(words), next(words))
-    shown = [member(v[:, columns]).sum() for v in map(view, outputs)]
+    shown = [member(_seen(view, one)[:, columns]).sum() for one in outputs]
     often, seldom = shown[::-1] if swapped else shown
     lower = float(bounded(often, seldom, n, rest, level))
     return Audit(name, claim, rest, lower, len(pairs), alpha=level)
@@ -175,7 +175,8 @@ def values(outputs: Array) -> Array:
 
 def differences(outputs: Array) -> Array:
     """Return differences of all entries to the first, which noise that is used twice leaves clean."""
-    return outputs[:, 1:] - outputs[:, :1] if outputs.shape[1] > 1 else outputs[:, :0]
+    with np.errstate(invalid="ignore"):  # of two infinite ones
+        return outputs[:, 1:] - outputs[:, :1] if outputs.shape[1] > 1 else outputs[:, :0]
 
 
 def low_bits(outputs: Array) -> Array:
@@ -187,7 +188,8 @@ def low_bits(outputs: Array) -> Array:
     """
     if outputs.dtype.kind != "f":
         return outputs[:, :0]
-    mantissa, exponent = np.frexp(outputs)
+    outputs = outputs.astype(np.float64)
+    mantissa, exponent = np.frexp(np.where(np.isfinite(outputs), outputs, 0.0))
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     lowest = np.log2(np.maximum(whole & -whole, 1)) + exponent - 53
     return np.where(whole == 0, _NO_BIT, lowest)
@@ -198,7 +200,19 @@ def _outputs(draw: Draw, n: int, *seeds: int) -> list[Array]:
     for one in made:
         if one.ndim not in (1, 2) or len(one) != n:
             raise ValueError(f"draw must return an array of {n} outputs, got shape {one.shape}")
-    return [one.reshape(n, -1) for one in made]
+        if one.dtype.kind not in "biuf":
+            raise TypeError(f"draw must return real numbers, got {one.dtype}")
+        if one.shape != made[0].shape:
+            raise ValueError(f"draw must return outputs of one shape, got {made[0].shape} and {one.shape}")
+    kind = np.result_type(*made, np.int8)  # of truth values there are no differences
+    return [one.reshape(n, -1).astype(kind) for one in made]
+
+
+def _seen(view: Callable[[Array], Array], outputs: Array) -> Array:
+    seen = view(outputs)
+    if getattr(seen, "ndim", 0) != 2 or len(seen) != len(outputs):
+        raise ValueError(f"events must make arrays [n, c] of outputs [n, d], got {_checks.shown(seen)}")
+    return seen
 
 
 def _choice(first: Array, second: Array, delta: float) -> tuple[float, Any, bool]:
@@ -243,12 +257,14 @@ def _labels(reference: Array) -> Callable[[Array], Ints]:
     rows = np.unique(reference, axis=0)
     if len(rows) > len(reference) / 20:
         n = max(2, int(_CELLS ** (1.0 / reference.shape[1])))
-        levels = np.quantile(reference, np.arange(1, n) / n, axis=0, method="lower")
+        numbers = np.where(np.isnan(reference), np.inf, reference)
+        levels = np.quantile(numbers, np.arange(1, n) / n, axis=0, method="lower")
         kept = range(min(reference.shape[1], 12))
 
         def cell(outputs: Array) -> Ints:
             places = [np.searchsorted(levels[:, c], outputs[:, c], side="left") for c in kept]
-            return np.ravel_multi_index(places, [n] * len(places)).astype(np.int64)
+            places = [np.where(np.isnan(outputs[:, c]), n, at) for c, at in zip(kept, places, strict=True)]
+            return np.ravel_multi_index(places, [n + 1] * len(places)).astype(np.int64)
 
         return cell
     order = {row.tobytes(): i for i, row in enumerate(rows, 1)}
