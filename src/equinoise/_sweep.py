@@ -143,7 +143,7 @@ def checked(function: Callable[..., Any], grid: Any) -> tuple[dict[str, Any], ..
             pass
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{error} (at the point {_label(point)})") from error
+            raise kind(f"{_checks.line(error)} (at the point {_checks.line(_label(point))})") from error
     return points
 
 
