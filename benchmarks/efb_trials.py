@@ -12,7 +12,7 @@ import numpy as np
 
 from equinoise._random import stream_key
 from equinoise.efb import baselines, tune
-from equinoise.efb.kernels import learner, setup, trial
+from equinoise.efb.kernels import learner, setup
 from equinoise.games import load
 
 
@@ -47,7 +47,9 @@ class Trials:
 
     def visited(self, n=2000):
         """Return the mean number of infosets that a trial visits under the present policy."""
-        return np.mean([trial.draw(self.seat, self.seat.plan.actions, t) for t in range(n)])
+        return np.mean(
+            [learner.draw(self.seat, None, self.seat.scale, self.seat.plan.actions, t) for t in range(n)]
+        )
 
 
 def main():

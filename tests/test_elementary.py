@@ -82,19 +82,19 @@ def test_exact_points():
         assert _elementary.log(2.0**k) == pytest.approx(k * math.log(2), rel=2e-16)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(st.floats(_elementary.EXP_MIN, _elementary.EXP_MAX, exclude_max=True))
 def test_exp_never_falls(x):
     assert _elementary.exp(math.nextafter(x, math.inf)) >= _elementary.exp(x)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(st.floats(SMALLEST, LARGEST, exclude_max=True))
 def test_log_never_falls(x):
     assert _elementary.log(math.nextafter(x, math.inf)) >= _elementary.log(x)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.floats(-600.0, 600.0))
 def test_log_undoes_exp(x):
     assert _elementary.log(_elementary.exp(x)) == pytest.approx(x, rel=4e-16, abs=4e-16)
@@ -118,3 +118,16 @@ def test_a_loop_becomes_vector_code(name):
     assert "mulpd" in assembly and "addpd" in assembly and f"call\t{name}" not in assembly
     # vector code and the scalar loop of the remainder give one and the same bits
     assert out.tolist() == [function(value) for value in x]
+
+
+def test_geometric_steps_have_one_ratio_and_both_ends():
+    made = _elementary.geometric(4.0, 0.002, 8)
+    assert (made[0], made[-1], len(made)) == (4.0, 0.002, 8)
+    np.testing.assert_allclose(made, np.geomspace(4.0, 0.002, 8), rtol=1e-14)
+    assert _elementary.geometric(3.0, 1e-3, 2).tolist() == [3.0, 1e-3]
+
+
+def test_filling_is_exp_of_each():
+    x = np.linspace(-700.0, 700.0, 999)
+    _elementary.fill_exp(x, out := np.empty(999))
+    assert out.tolist() == [_elementary.exp(value) for value in x]

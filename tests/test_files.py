@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import stat
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from equinoise import _files
@@ -49,6 +52,30 @@ def test_links_are_followed_and_modes_are_the_usual_ones(tmp_path):
     usual.touch()
     made = (tmp_path / "real" / "a.bin").stat().st_mode
     assert stat.S_IMODE(made) == stat.S_IMODE(usual.stat().st_mode)
+
+
+class Touches:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_nothing_is_unpickled(tmp_path):
+    good, bad, made = tmp_path / "good", tmp_path / "bad", tmp_path / "made"
+    _files.save_arrays(good, "kind", {"a": np.zeros(2)}, {})
+    with np.load(good) as archive, bad.open("wb") as file:
+        np.savez(file, **archive, b=np.array([Touches(made)], dtype=object))
+    with _files.loaded(good, "kind") as (arrays, _):
+        assert arrays["a"].tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="does not hold a whole kind"), _files.loaded(bad, "kind"):
+        pass
+    assert not made.exists()
+    pickle.loads(pickle.dumps(Touches(made)))
+    assert made.exists()
 
 
 def test_all_files_or_none(tmp_path):

@@ -122,13 +122,12 @@ def test_known_answers_of_random123(key, counter, answer):
     assert tuple(numpy_block(key, counter)) == answer
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.tuples(word64, word64), words)
 def test_a_block_is_numpys(key, counter):
     assert block(key, counter) == numpy_block(key, counter) == naive.philox_block(key, counter)
 
 
-@settings(deadline=None)
 @given(st.tuples(word64, word64), words, st.integers(0, 3), st.integers(0, 63))
 def test_every_bit_of_an_address_counts(key, counter, place, bit):
     other = list(counter)
@@ -137,7 +136,6 @@ def test_every_bit_of_an_address_counts(key, counter, place, bit):
     assert 80 <= sum(x.bit_count() for x in changed) <= 176  # 128 expected, sd 8
 
 
-@settings(deadline=None)
 @given(words.filter(any))
 def test_xoshiro_is_its_plain_twin(state):
     assert xoshiro(state, 50) == naive.xoshiro_words(state, 50)
@@ -153,7 +151,6 @@ def test_xoshiro_known_answers():
     assert xoshiro((1, 2, 3, 4), 10) == naive.xoshiro_words((1, 2, 3, 4), 10) == answer
 
 
-@settings(deadline=None)
 @given(st.one_of(st.integers(0, 10), st.integers(0, 2**64), st.integers(2**64, 2**400)))
 def test_the_key_of_a_seed_is_numpys(seed):
     key = _random.stream_key(seed)
@@ -195,7 +192,6 @@ def test_uniform_stays_inside():
     assert values == [((word >> 12) + 0.5) * 2.0**-52 for word in EXTREMES]
 
 
-@settings(deadline=None)
 @given(word64)
 def test_uniform_is_its_formula_and_symmetric(word):
     u = _random.uniform(np.uint64(word))
@@ -221,7 +217,6 @@ def test_integer_law(n):
     assert counts.size == n and stats.chisquare(counts).pvalue > 1e-6 if n > 1 else counts.tolist() == [N]
 
 
-@settings(deadline=None)
 @given(word64, st.integers(1, 2**62))
 def test_integer_is_the_upper_half_of_the_product(word, n):
     value = _random.integer(np.uint64(word), np.uint64(n))
@@ -267,7 +262,6 @@ def test_the_laplace_test_sees_a_wrong_scale():
         assert "variance" in laplace_problems(wrong * x)
 
 
-@settings(deadline=None)
 @given(word64)
 def test_the_sign_of_laplace_is_a_bit_that_its_size_does_not_use(word):
     x, mirrored = (_random.laplace(np.uint64(w)) for w in (word, word ^ 1))
@@ -305,7 +299,6 @@ def test_normal_law():
     assert abs((x**4).mean() - 3) < 6 * np.sqrt(96 / N)
 
 
-@settings(deadline=None)
 @given(word64)
 def test_normal_is_odd(word):
     assert _random.normal(np.uint64(ONES - word)) == -_random.normal(np.uint64(word))

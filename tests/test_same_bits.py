@@ -24,14 +24,18 @@ tree, environment = games.load("kuhn_poker")
 for learner, epsilon in (("dp-efb", 1.0), ("ixomd", math.inf), ("flat-exp3", math.inf)):
     run = efb.simulate(tree, environment, horizon=300, epsilon=epsilon, learner=learner)
     bits[learner] = digest(run.loss, run.policy)
+for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
+    tunings = [efb.tune(games.load(game)[0], 10_000, epsilon) for game in ("leduc_poker", "complete(3,3,3)")]
+    bits[f"tuning, {epsilon}"] = digest(*[x for t in tunings for x in (t.learning_rate, t.exploration)])
 run = bandits.simulate("private-ucb", np.linspace(0.2, 0.6, 7), horizon=300, epsilon=1.0)
 bits["private-ucb"] = digest(run.pulls, run.reward_sum)
 values = np.random.default_rng(0).gamma(2.0, 10.0, 2_000).clip(0.0, 100.0)
 histogram = nvo.Histogram.from_values(values, 41, bounds=(0, 100))
 game = nvo.NoiseGame(histogram, 1.0)
-bits["scales"] = digest(histogram.counts, game.scales)
+bits["scales"] = digest(histogram.counts, game.scales, nvo.NoiseGame(histogram, 0.1, 9).scales)
 profiles = {"best": game.best_response(0), "genetic": game.genetic(0, generations=5)}
 profiles |= {"anneal": game.anneal(0, steps=20_000), "one-draw": nvo.one_draw_private(histogram, 1.0)}
+profiles["one-draw, 0.1"] = nvo.one_draw_private(histogram, 0.1)
 few = nvo.Histogram.from_values(values[:300], 15, bounds=(0, 100))
 profiles["gaussian"] = gaussian.GaussianGame(few, 1.0, 1e-4).solve(0)
 for name, profile in profiles.items():

@@ -131,6 +131,8 @@ def test_merging_refuses_gaps_overlaps_other_runs_and_damage(tmp_path):
         r"^folders must be of the run of '.*/a', got '.*/d' of another: value is 3.0 there and 2.0 here", a, d
     )
     refused("^folders must be at least one, got none")
+    with pytest.raises(TypeError, match=r"^folders must be a list of paths"):
+        replicates.merge(str(a), tmp_path / "new")
     refused("^folder must be an empty one, got '.*/d'", a, b, to="d")
     block = b / "replicates-000000004-000000006.npz"
     whole = block.read_bytes()

@@ -97,6 +97,8 @@ def test_what_cannot_be_is_refused_before_any_work(monkeypatch, tmp_path, grid, 
     with pytest.raises(error, match=words):
         replicates.sweep(SIMULATE, grid, resume=tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
+    with pytest.raises(TypeError, match=r"^function must be callable, got 'ucb'"):
+        replicates.sweep("ucb", {"seed": [0]})
 
 
 class Plain:

@@ -105,13 +105,10 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
     folders : sequence of paths
         What was given as `resume` to slices of one run that lie side by side, in any order.
     folder : path
-        A new one, or empty. Given as `resume` to the whole run, nothing is left to do.
-
-    Returns
-    -------
-    range
-        The replicates that are there. ValueError for folders of different runs, naming what differs, for
-        replicates that are in two of them or that none between has, and where a damaged block leaves a gap.
+        A new one, or empty. Given as `resume` to the whole run, nothing is left to do. The range of
+        replicates that are there is returned. ValueError for folders of different runs, naming what differs,
+        for replicates that are in two of them or that none between has, and where a damaged block leaves a
+        gap.
 
     Examples
     --------
@@ -126,6 +123,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
     ...     merged, replicates.run(squares, 4, resume=f"{there}/whole")
     (range(0, 4), {'square': array([0, 1, 4, 9])})
     """
+    if isinstance(folders, str | os.PathLike):
+        raise TypeError(f"folders must be a list of paths, got {_checks.shown(folders)}")
     given = [Path(_checks.path("folders", one)) for one in folders]
     target = _files.writable_folder("folder", _checks.path("folder", folder))
     if not given or (target.is_dir() and any(target.iterdir())):

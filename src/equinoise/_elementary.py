@@ -10,6 +10,7 @@ import numpy as np
 
 from equinoise._intrinsics import bits_float, float_bits
 from equinoise._jit import njit
+from equinoise._typing import Floats
 
 EXP_MIN = -708.0
 EXP_MAX = 708.0
@@ -67,3 +68,19 @@ def log(x: float) -> float:
     )
     half_square = 0.5 * f * f
     return k * _LN2_HIGH - ((half_square - (s * (half_square + (even + odd)) + k * _LN2_LOW)) - f)
+
+
+@njit
+def fill_exp(x: Floats, out: Floats) -> None:
+    """Fill out float64[n] with e^x, x float64[n]; NumPy's own last bit depends on the processor."""
+    for i in range(x.size):
+        out[i] = exp(x[i])
+
+
+def geometric(first: float, last: float, number: int) -> Floats:
+    """Return steps of one ratio from a positive number to another, float64[number], two or more.
+
+    Powers are the C library's, one at a time: NumPy's of an array depend on the processor.
+    """
+    inner = [first * (last / first) ** (i / (number - 1)) for i in range(1, number - 1)]
+    return np.array([first, *inner, last])

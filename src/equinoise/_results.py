@@ -49,10 +49,9 @@ def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:
         memory = 2**40
     needed = 8 * int(n) * int(numbers)  # small integers of NumPy would overflow
     if needed > memory:
-        raise ValueError(
-            f"{name} must be one whose results fit into this machine's {memory / 1e9:.3g} GB, got "
-            f"{n}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
-        )
+        got = f"{n}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
+        fits = f"fit into this machine's {memory / 1e9:.3g} GB"
+        raise ValueError(f"{name} must be one whose results {fits}, got {got}")
 
 
 def summarise(values: ArrayLike) -> Estimate:

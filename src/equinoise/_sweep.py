@@ -111,13 +111,8 @@ def sweep(
         As of :func:`equinoise.replicates.run`; a bar for each point.
     resume : path, optional
         A folder with one of its own for every point, in which finished blocks are kept. The same call goes
-        on from them, also with more points or replicates.
-
-    Returns
-    -------
-    Sweep
-        Raises TypeError or ValueError for a grid that is none, and for parameters that the function refuses
-        at any point, before any work; the message names the point.
+        on from them, also with more points or replicates. TypeError or ValueError for a grid that is none,
+        and for parameters that the function refuses, before any work; the message names the point.
 
     Examples
     --------
@@ -127,11 +122,13 @@ def sweep(
     >>> len(sweep(task, [{"policy": "ucb"}, {"policy": "uniform", "seed": 1}]).to_frame())
     40
     """
-    return perform(function, checked(function, grid), executor, resume, progress)
+    return perform(function, checked(function, grid), executor=executor, resume=resume, progress=progress)
 
 
 def checked(function: Callable[..., Any], grid: Any) -> tuple[dict[str, Any], ...]:
     """Return the points of a grid; TypeError or ValueError where the function refuses one, before work."""
+    if not callable(function):
+        raise TypeError(f"function must be callable, got {_checks.shown(function)}")
     points = points_of(grid)
     for point in points:
         try:
@@ -147,15 +144,9 @@ def checked(function: Callable[..., Any], grid: Any) -> tuple[dict[str, Any], ..
     return points
 
 
-def perform(
-    function: Callable[..., Any],
-    points: tuple[dict[str, Any], ...],
-    executor: Executor | None,
-    resume: str | os.PathLike[str] | None,
-    progress: bool,
-) -> Sweep:
-    """Call the function at points that were checked."""
-    given = {"executor": executor, "resume": resume, "progress": progress}
+def perform(function: Callable[..., Any], points: tuple[dict[str, Any], ...], **given: Any) -> Sweep:
+    """Call the function at points that were checked, with executor, resume and progress."""
+    resume, progress = given["resume"], given["progress"]
     for name, value in given.items():
         if value and not _takes(function, name):
             raise TypeError(f"{name} must be left out for a function that takes none, got {value!r}")
@@ -170,18 +161,16 @@ def perform(
 
 
 def _takes(function: Any, name: str) -> bool:
-    parameters = inspect.signature(
-        getattr(function, "func", function)
-    ).parameters  # of a partial, what it calls
+    called = getattr(function, "func", function)  # of a partial
+    parameters = inspect.signature(called).parameters
     return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
 def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
     lists = grid.values() if isinstance(grid, Mapping) else [grid]
     if any(isinstance(values, str | Mapping) or not isinstance(values, Iterable) for values in lists):
-        raise TypeError(
-            f"grid must be lists of values by name, or a list of points, got {_checks.shown(grid)}"
-        )
+        got = _checks.shown(grid)
+        raise TypeError(f"grid must be lists of values by name, or a list of points, got {got}")
     if isinstance(grid, Mapping):
         lists = [list(values) for values in lists]
         if math.prod(map(len, lists)) > _MOST_POINTS:
@@ -217,5 +206,5 @@ def _label(point: Mapping[str, Any]) -> str:
 def _folder(point: Mapping[str, Any]) -> str:
     """Return the name of a point's folder: to read, and to tell it from others in every version."""
     point = dict(sorted(point.items()))
-    mark = fingerprint(point, "")[:12]
-    return re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))[:60] + f"-{mark}"
+    words = re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))
+    return f"{words[:60]}-{fingerprint(point, '')[:12]}"

@@ -58,11 +58,9 @@ _watch: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("equinois
 def tick(work: float = 0.0) -> None:
     """Tell the run that a task works for how much it has done, and let the run stop the task.
 
-    A long task calls this between two kernels, every twentieth of a second or so. It moves the progress
-    bar, and raises where the user pressed Ctrl-C or another block failed. In other processes, and outside
-    of :func:`run`, it does nothing.
-
-    `work` is what was done since the last call, in the units of :func:`run`'s.
+    A long task calls this between two kernels, every twentieth of a second or so, with the `work` since the
+    last call, in the units of :func:`run`'s. It moves the progress bar, and raises where the user pressed
+    Ctrl-C or another block failed. In other processes, and outside of :func:`run`, it does nothing.
 
     Examples
     --------
@@ -83,7 +81,11 @@ def run(
     resume: str | os.PathLike[str] | None = None,
     work: float = 1.0,
 ) -> Arrays:
-    """Run a task over all replicates, block by block, and join what the blocks return.
+    """Run a task over all replicates, block by block, and join what the blocks return, in order.
+
+    TypeError or ValueError for wrong arguments, a folder of another run, and blocks that do not fit together.
+    An exception of a task is raised as it is, after the other blocks were cancelled. So is Ctrl-C; blocks on
+    threads of this process then stop at their next :func:`tick`.
 
     Parameters
     ----------
@@ -106,21 +108,6 @@ def run(
     work : float
         Work of one replicate in the units of :func:`tick`. Blocks whose tasks do not tick count when they
         end.
-
-    Returns
-    -------
-    tuple or dict of ndarray
-        As the task returns, an entry of the leading axis for each replicate, in order.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For wrong arguments, a folder of another run, and blocks that do not fit together.
-
-    Notes
-    -----
-    An exception of a task is raised as it is, after the other blocks were cancelled. So is Ctrl-C; blocks on
-    threads of this process then stop at their next :func:`tick`.
 
     Examples
     --------
@@ -267,10 +254,9 @@ class _Joined:
         for key, array in given.items():
             wanted = (stop - start, *joined[key].shape[1:])
             if array.shape != wanted or array.dtype != joined[key].dtype:
-                raise ValueError(
-                    f"task must return array {key!r} of shape {wanted} and dtype {joined[key].dtype} for the "
-                    f"replicates {start} to {stop - 1}, got {array.shape} and {array.dtype}"
-                )
+                what = f"array {key!r} of shape {wanted} and dtype {joined[key].dtype} for the replicates"
+                got = f"{array.shape} and {array.dtype}"
+                raise ValueError(f"task must return {what} {start} to {stop - 1}, got {got}")
             if joined[key] is not array:
                 joined[key][start - self.span.start : stop - self.span.start] = array
 

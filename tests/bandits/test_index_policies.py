@@ -97,7 +97,7 @@ class Lanes:
 
 def lane_of(state, lane):
     """What one lane's state holds, but for tables and scratch."""
-    skip = ("confidence", "widths", "arm", "pulled", "score", "total", "twice")
+    skip = ("confidence", "widths", "arm", "digit", "pulled", "score", "total", "twice")
     n_lanes = state.pulls.shape[1]
     held = {}
     for name, value in state._asdict().items():

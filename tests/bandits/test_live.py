@@ -476,7 +476,7 @@ def ucb_index(bandit, arm, t):
 OPERATIONS = st.sampled_from(["select", "three", "late", "arm", "unasked", "cancel", "add", "drop", "load"])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.sampled_from(ONE_EACH), st.lists(OPERATIONS, max_size=60), st.integers(0, 2**32))
 def test_any_story_is_told_right(case, story, seed):
     """Against lists of rewards and of open tickets, ucb against its formula; a load changes nothing."""

@@ -114,7 +114,7 @@ def test_the_same_with_gaussian_rewards(policy):
 
 
 @policies
-@settings(deadline=None, max_examples=25 if COMPILED else 3)
+@settings(max_examples=25 if COMPILED else 3)
 @given(data=st.data())
 def test_any_tableau_has_one_history(policy, data):
     n_arms = data.draw(st.integers(1, 6))

@@ -343,6 +343,16 @@ def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
 
 
 @pytest.mark.compiled
+def test_one_of_several_columns_that_fails_is_exit_1(capsys):
+    Path("far.csv").write_text("a,b\n" + "1,1\n" * 30 + "9,1\n", encoding="utf-8")
+    arguments = ["nvo", "far.csv", "--column", "a", "--column", "b", "--bounds", "0", "10", "--epsilon", "1"]
+    arguments += ["--scales", "0.5,0.01", "--search", "best-response", "--bound", "none", "--resolve", "0"]
+    assert main([*arguments, "--out", "release"]) == 1
+    assert names("release") == ["b"]
+    assert "failed: 1 of 31 records are not satisfied" in capsys.readouterr().err
+
+
+@pytest.mark.compiled
 def test_a_run_that_fails_leaves_an_earlier_release_as_it_was(capsys):
     assert main(GOOD) == 0
     before = {path: path.read_bytes() for path in Path("release").rglob("*.*")}

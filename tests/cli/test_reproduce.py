@@ -18,8 +18,7 @@ import pytest
 from equinoise import _jit
 from equinoise.cli import main, reproduce
 from equinoise.experiments.efb import exhibits
-from equinoise.experiments.efb.exhibits import Growth, Study
-from equinoise.experiments.efb.self_play import Match
+from equinoise.experiments.efb.exhibits import Growth, Match, Study
 from equinoise.experiments.steps import Step
 
 SMALL = (

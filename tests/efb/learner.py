@@ -8,7 +8,7 @@ import numpy as np
 from tests import naive
 
 from equinoise.efb.baselines import first_policy
-from equinoise.efb.kernels import setup, trial as _kernels, weights as _weights
+from equinoise.efb.kernels import learner as _kernels, setup, weights as _weights
 
 WIDTHS = [(17,), (40,), (16, 17, 18), (300,), (3, 33), (257,), (2, 20, 2), (64, 1), (256, 3), (5, 31, 16)]
 SEED = 20
@@ -24,14 +24,14 @@ class Learner:
         self.weights = setup.make_weights(tree, first_policy(tree) if policy is None else np.asarray(policy))
         self.visits = setup.make_visits(tree)
         source = (*self.key, np.uint64(self.replicate))
-        self.seat = _kernels.Seat(plan, self.weights, self.visits, source, source, 0.0, 0.0, None, 0.0)
+        self.seat = setup.Seat(plan, self.weights, self.visits, source, source, 0.0, 0.0, None, 0.0)
 
     def draw(self, trial):
-        return _kernels.draw(self.seat, self.seat.plan.actions, trial)
+        return _kernels.draw(self.seat, None, self.seat.scale, self.seat.plan.actions, trial)
 
     def update(self, n, values, learning_rate):
         self.visits.value[:n] = values
-        _kernels.update(self.seat._replace(rate=float(learning_rate)), n)
+        _kernels.update(self.seat._replace(rate=float(learning_rate)), None, 0.0, n, 0)
 
     def visit(self, infosets, actions):
         """Write a visit list by hand, as if this strategy had been drawn with mu + gamma = 1."""

@@ -12,7 +12,7 @@ from tests import naive
 from tests.efb.learner import SEED, Learner, a_tree
 
 from equinoise.efb import Report, Server, Tuning, User, play, simulate
-from equinoise.efb.kernels import setup, trial as _kernels
+from equinoise.efb.kernels import learner as _kernels, setup
 from equinoise.games import bandit, from_nested
 
 COMPILED = not numba.config.DISABLE_JIT

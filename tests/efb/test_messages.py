@@ -19,7 +19,6 @@ trials = st.integers(0, 2**60)
 words = st.integers(0, 2**64 - 1)
 
 
-@settings(deadline=None)
 @given(trials, st.lists(st.tuples(index, index), max_size=20), st.integers(0, 2**16), st.tuples(words, words))
 def test_strategies_travel(trial, pairs, buckets, key):
     """One that asks for noised losses sends no key."""
@@ -36,7 +35,6 @@ def test_strategies_travel(trial, pairs, buckets, key):
     assert other.to_bytes() == data and Strategy.from_bytes(memoryview(bytearray(data))).to_bytes() == data
 
 
-@settings(deadline=None)
 @given(trials, st.lists(st.floats(allow_nan=False), max_size=20))
 def test_reports_travel(trial, values):
     data = Report(trial, values).to_bytes()
@@ -46,7 +44,6 @@ def test_reports_travel(trial, values):
     assert other.to_bytes() == data
 
 
-@settings(deadline=None)
 @given(trials, st.integers(0, 2**17 - 1))
 def test_symbols_travel(trial, symbol):
     data = Report(trial, symbol=symbol).to_bytes()
@@ -117,7 +114,7 @@ def test_negative_numbers_in_bytes():
             Strategy.from_bytes(wrong)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.sampled_from([Strategy, Report]), st.binary(max_size=80))
 def test_any_bytes_are_refused_or_a_message(kind, data):
     for candidate in (data, GOOD[kind][:20] + data, GOOD[kind][:4] + data, b"\xe5" + data, b"EQS2" + data):

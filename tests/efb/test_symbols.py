@@ -13,7 +13,7 @@ from tests import naive, naive_symbols as truth
 
 from equinoise._random import HASH
 from equinoise.efb import Server, Tuning, User, play, simulate, tune
-from equinoise.efb.kernels import setup, symbol as _symbol
+from equinoise.efb.kernels import learner as _kernels, setup
 from equinoise.games import Environment, GameTree, Schedule, load
 
 COMPILED = not numba.config.DISABLE_JIT
@@ -200,7 +200,7 @@ def test_turns_and_signs_of_neighbours_are_uniform_and_independent(k):
     key = [int(x) for x in public[:2]]
     n, found = 20_000 if COMPILED else 3_000, []
     for trial in range(n):
-        halves = [_symbol.public_bits(i, public, np.uint64(trial)) for i in (0, 1, 2)]
+        halves = [_kernels.public_bits(i, public, np.uint64(trial)) for i in (0, 1, 2)]
         assert trial > 50 or halves == truth.halves(key, trial, 3)
         found.append([truth.symbol_for(*truth.block_event(int(half), k)) for half in halves])
     found = np.array(found)

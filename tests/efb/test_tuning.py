@@ -167,7 +167,7 @@ def test_the_sharp_constant_on_kuhn():
     assert constants == [pytest.approx(7.5, abs=0.1), pytest.approx(70, abs=1)]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 30), st.integers(1, 10**9), st.floats(1e-6, 1e6), st.sampled_from(WAYS))
 def test_the_bound_over_time(seed, horizon, epsilon, way):
     ours = tune(make_tree(seed), horizon, epsilon, *way)
@@ -181,7 +181,7 @@ def test_the_bound_over_time(seed, horizon, epsilon, way):
     assert np.isfinite(ours.exploration).all() and (ours.exploration >= 0).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 30), st.floats(1e-5, 1e5), st.sampled_from(WAYS))
 def test_more_privacy_costs_more(seed, epsilon, way):
     """By the bounds, which are long enough that none is cut at 1 per trial; symbols stop at epsilon 40."""

@@ -12,7 +12,7 @@ from tests import naive
 from tests.efb.learner import Learner, a_tree
 
 from equinoise.efb import Report, Server, Tuning, User, simulate, tune
-from equinoise.efb.kernels import trial as _kernels
+from equinoise.efb.kernels import learner as _kernels
 from equinoise.games import GameTree, bandit, from_nested
 
 COMPILED = not numba.config.DISABLE_JIT
@@ -121,7 +121,7 @@ def force(server, values, *, refused):
     assert server.trial == report.trial and server.policy.tobytes() == policy
     n = len(server.draw().actions)
     server._seat.visits.value[:n] = values
-    _kernels.update(server._seat, n)
+    _kernels.update(server._seat, None, server._seat.scale, n, 0)
     server.skip()
 
 

@@ -57,6 +57,14 @@ def test_all_that_is_private_is_audited():
     assert sum(name.endswith("secure") for name in counter) == len(COUNTERS)
 
 
+def test_all_bounds_of_a_group_hold_together(monkeypatch):
+    """Each of three errs with a third of alpha; one that is exact does not, and counts all the same."""
+    draw = functools.partial(audit, lambda i, size, seed: np.arange(size), 1.0, size=100)
+    exact = Audit("exact", 1.0, 0.0, 0.5, 1, exact=True)
+    monkeypatch.setitem(AUDITS, "some", lambda epsilon, size, seed: iter([draw, exact, draw]))
+    assert [row.alpha for row in audits.run("some", 1.0, 100, 0, 0.06)] == [0.02, 0.0, 0.02]
+
+
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_the_law_of_a_symbol(k):
     code = Hashing.of(0.7, k)

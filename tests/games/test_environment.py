@@ -30,7 +30,7 @@ def random_policy(rng, tree):
     return policy
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(seeds)
 def test_losses_against_recursion(seed):
     rng, tree, environment = random_pair(seed)
@@ -42,7 +42,7 @@ def test_losses_against_recursion(seed):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(seeds)
 def test_best_response_against_all_strategies(seed):
     _, tree, environment = random_pair(seed)
@@ -59,7 +59,7 @@ def test_best_response_takes_the_first_of_equals():
     assert environment.best_response()[1].tolist() == [0, 1, 0, 0, 1, 0]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(seeds)
 def test_cumulative_draws_children_with_their_probabilities(seed):
     _, tree, environment = random_pair(seed)

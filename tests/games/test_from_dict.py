@@ -11,8 +11,8 @@ import pytest
 
 import naive
 from equinoise.games import Source, best_response_value, from_dict, load
-from equinoise.games.loading import source_of
-from equinoise.games.walk import walk
+from equinoise.games.catalog import source_of
+from equinoise.games.walk.walk import walk
 from naive import ListedGame
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from equinoise.games import load
 from equinoise.games.efg.grammar import LARGEST, number
@@ -143,7 +143,6 @@ numbers = st.one_of(
 
 
 @given(numbers, numbers)
-@settings(deadline=None)
 def test_numbers_are_exact(one, other):
     assert number(one) == Fraction(one)
     game = parse_efg(f'{HEAD}t "" 1 "" {{{one},{other}}}')

@@ -107,7 +107,7 @@ def written(nodes, payoffs, n_players, rng, omit=0.5, space=(" ", "\t", "  "), e
 
 
 @given(seeds)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_written_games_are_read_back(seed):
     rng = random.Random(seed)
     n_players = rng.randrange(1, 4)
@@ -153,7 +153,7 @@ def simple(nodes, payoffs):
 
 
 @given(seeds)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_openspiel_reads_the_same_game(seed):
     pyspiel = pytest.importorskip("pyspiel", reason="needs open_spiel")
     rng = random.Random(seed)
@@ -257,7 +257,7 @@ PIECES = ['"', "{", "}", ",", " ", "\n", "\\", "p", "c", "t", "0", "1", "-1", "1
 
 
 @given(seeds, st.booleans())
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_mutated_files_are_games_or_refused(seed, by_token):
     rng = random.Random(seed)
     nodes, payoffs = random_game(rng, 2, rng.choice([3, 30]))
@@ -282,7 +282,7 @@ def test_mutated_files_are_games_or_refused(seed, by_token):
 
 
 @given(st.text(alphabet='EFG2R "{}\\\n1pct0,é', max_size=60), st.booleans())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_random_texts_are_games_or_refused(text, headed):
     survives(('EFG 2 R "" { "x" }' if headed else "") + text)
 

@@ -11,7 +11,7 @@ import pytest
 
 import naive
 from equinoise import games
-from equinoise.games.walk import walk
+from equinoise.games.walk.walk import walk
 
 NAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "liars_dice(dice_sides=3)"]
 

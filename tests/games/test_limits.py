@@ -13,10 +13,9 @@ import pytest
 
 import naive
 from equinoise.games import load, load_joint
-from equinoise.games.loading import source_of
-from equinoise.games.walk import walk
-from equinoise.games.walk.limits import Limits
+from equinoise.games.catalog import source_of
 from equinoise.games.walk.record import Record
+from equinoise.games.walk.walk import Limits, walk
 from naive import ListedGame, end, move
 
 N_LEDUC = 9457  # histories of Leduc poker

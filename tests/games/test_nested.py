@@ -27,7 +27,7 @@ def value(infoset):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(tree_lists)
 def test_means_what_it_says(nested):
     tree, environment = from_nested(nested)

@@ -25,7 +25,7 @@ from equinoise.games import (
 seeds = st.integers(0, 2**32 - 1)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(seeds)
 def test_realization_plan_against_recursion(seed):
     rng = np.random.default_rng(seed)

@@ -49,7 +49,7 @@ def test_derived_by_hand():
     assert tree.uniform_policy().tolist() == [0.5] * 4
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(seeds)
 def test_derived_on_random_trees(seed):
     tree = naive.random_tree(np.random.default_rng(seed), max_infosets=12)
@@ -127,7 +127,7 @@ def test_refusals_name_the_argument(case):
         GameTree(**right | change)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=4), st.data())
 def test_whatever_is_taken_is_a_tree(action_ptr, data):
     """Any pointer arrays are refused, or every infoset hangs from the root by a chain of parents."""

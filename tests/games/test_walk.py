@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import naive
 from equinoise.games import load, realization_plan
-from equinoise.games.walk import MAX_HISTORIES, walk
+from equinoise.games.walk.walk import MAX_HISTORIES, walk
 from naive import chance, end, move
 
 seeds = st.integers(0, 2**32 - 1)
@@ -57,7 +57,7 @@ def infosets_of(node, player):
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(seeds, st.sampled_from([2, 3]))
 def test_values_equal_those_of_the_game(seed, players):
     rng, game = random_walk(seed, players=players)
@@ -69,7 +69,7 @@ def test_values_equal_those_of_the_game(seed, players):
     assert set(infosets_of(game, 0)) == set(tree.infoset_labels) - {"(start)"}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(seeds)
 def test_best_response_equals_the_best_pure_strategy_of_the_game(seed):
     _, game = random_walk(seed, depth=4)
@@ -83,7 +83,7 @@ def test_best_response_equals_the_best_pure_strategy_of_the_game(seed):
     assert environment.utility(environment.best_response()[0]) == pytest.approx(max(values), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(seeds)
 def test_opponents_by_mapping(seed):
     """Random play of the others, some of it with probability zero, as dictionaries or as sequences."""
@@ -116,7 +116,7 @@ def forgetful(node):
     return visit(node, ())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(seeds)
 def test_recall_is_checked_and_refined(seed):
     _, game = random_walk(seed, remember=False)

@@ -158,6 +158,7 @@ def test_what_is_shown_in_a_notebook_and_on_a_terminal():
     assert "<p>B is better than &lt;A&gt;, by" in made._repr_html_() and "<table" in made._repr_html_()
     lines = str(made).split("\n")
     assert lines[0] == made.verdict and lines[-1] == made.assumed
+    assert made.to_frame() is made.frame
     assert lines[2].split() == [*made.frame.columns]
     assert bandits.UCB(2, bounds=None)._repr_html_() is None
 

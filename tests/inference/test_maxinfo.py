@@ -205,7 +205,7 @@ def test_dwork_has_the_published_bounds_alone():
     st.integers(1, 10_000),
     st.sampled_from(METHODS),
 )
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_levels_and_p_values_say_the_same(alpha, epsilon, n, method):
     level = corrected_level(alpha, epsilon, n, method)
     assert 0 <= level <= alpha
@@ -216,7 +216,7 @@ def test_levels_and_p_values_say_the_same(alpha, epsilon, n, method):
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(1e-4, 1.0), st.integers(1, 2000), st.floats(1e-9, 1.0))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_p_values_are_the_least(p, q, epsilon, n, beta):
     """Monotone, between p and 1, and not above the value at any beta, but for the coarseness of the grid."""
     low, high = sorted((p, q))

@@ -58,7 +58,7 @@ def test_binomial_by_enumeration():
 
 
 @given(st.integers(0, 3000), st.integers(0, 3000), st.floats(0, 1))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_binomial_is_a_p_value(one, two, null):
     successes, trials = min(one, two), max(one, two)
     p = binomial_test(successes, trials, null)

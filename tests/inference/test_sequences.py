@@ -88,7 +88,7 @@ def test_ends_are_where_wealth_has_fallen(rewards, alpha, method):
 
 
 @given(REWARDS, REWARDS, st.sampled_from([0.0, 0.3]))
-@settings(deadline=None, max_examples=8 if COMPILED else 2)
+@settings(max_examples=8 if COMPILED else 2)
 def test_differences_are_where_the_product_has_fallen(one, other, epsilon):
     rows = np.array([of(one), of(other)]).T
     totals = Totals(rows[0].astype(np.int64), rows[1], rows[2])
@@ -162,7 +162,7 @@ def test_all_arms_and_times_are_what_each_is_alone(control):
 
 
 @given(st.integers(1, 60), st.integers(0, 40), st.floats(0, 1), st.sampled_from([None, 0.5]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_rewards_that_are_to_come_count_as_the_worst(n, pending, share, epsilon):
     """Lower ends as if all were 0, upper ends as if all were 1; and e-values against each side likewise."""
     s, options = share * n, {"epsilon": epsilon}

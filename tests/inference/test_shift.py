@@ -155,7 +155,7 @@ def test_an_adversary_that_sees_the_choices_errs_no_more_often_than_it_says():
 
 
 @given(st.integers(0, 80), st.integers(0, 80), st.floats(0, 1), st.floats(0, 4), st.floats(0, 4))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_p_values_in_plain_python(good, bad, null, epsilon, more):
     """The twin; larger with epsilon; the unshifted at 0; the same from both sides."""
     n, (low, high) = good + bad, sorted((epsilon, more))
@@ -211,7 +211,7 @@ def test_where_max_information_never_rejects():
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 5))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_intervals_in_plain_python(one, two, epsilon):
     low, high = sorted((one, two))
     made = shifted_interval(low, high, epsilon)

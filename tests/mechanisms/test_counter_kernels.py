@@ -79,7 +79,7 @@ def test_every_output_to_1100_has_as_many_draws_as_set_bits():
 
 
 @given(st.integers(0, 2**52))
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_bits(n):
     n = np.int64(n)
     lowest = int(n & -n)
@@ -141,7 +141,7 @@ def test_hybrid_width_holds_for_draws():
 
 
 @given(st.integers(1, 64), st.floats(0.7, 60.0), st.floats(0.7, 60.0), st.integers(1, 10**6))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_line_is_a_width_at_every_level(m, made, used, n):
     slope, offset = kernels.tail_line(float(m), made)
     best, least = kernels.tail_line(float(m), used)

@@ -185,7 +185,7 @@ def nodes_of(counter, items):
     st.sampled_from([0.0, 0.5, 1.0]),
     st.sampled_from(HORIZONS),
 )
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_one_item_changes_its_nodes_only_and_by_the_sensitivity(sensitivity, shares, where, other, horizon):
     """To the last bit: rounding of one item never shows in a node that it is not in."""
     where %= len(shares)
@@ -208,7 +208,7 @@ def test_one_item_changes_its_nodes_only_and_by_the_sensitivity(sensitivity, sha
     st.lists(st.floats(-1, 1), min_size=3, max_size=3).filter(any),
     st.sampled_from(HORIZONS),
 )
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_a_vector_changes_its_nodes_by_the_sensitivity(sensitivity, one, two, horizon):
     """In L1 norm and to the last bit, wherever the entries fall between the steps of the grid."""
     items = [np.array(x) / np.abs(x).sum() * sensitivity for x in (one, two)]
@@ -233,7 +233,6 @@ def test_vectors_on_the_edge_of_the_grid():
 
 
 @given(st.floats(1e-300, 1e300), st.integers(1, 60))
-@settings(deadline=None)
 def test_parts_of_epsilon(epsilon, parts):
     part = part_of(epsilon, parts)
     assert Fraction(part) * parts <= Fraction(epsilon)

@@ -158,6 +158,14 @@ def test_the_kernel_is_the_definition(horizon):
         assert kary_draws(n, half) == len(twin.scales) == sum(map(abs, digits(n, k, levels)))
 
 
+@pytest.mark.parametrize("half", [1, 2, 11, 59, 10**6])
+def test_digits_are_exact_as_far_as_a_run_can_be(half):
+    k, rng = 2 * half + 1, np.random.default_rng(half)
+    turns = [int(q) * k + half for q in rng.integers(2**49 // k, 2**50 // k, 100)]  # where a digit carries
+    for n in [*range(200), *(turn + step for turn in turns for step in (-1, 0, 1))]:
+        assert kary_digit(n, half) == (n + half) % k - half
+
+
 def test_a_state_goes_on_to_the_same_bits_and_a_wrong_one_is_refused():
     counter = KaryCounter(2.0, 60, 2.0, seed=3, low=-1.0)
     for _ in range(23):

@@ -128,7 +128,7 @@ def test_secure_noise_never_repeats():
     assert given == [0.25] * 100
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-1e6, 1e6), max_size=5), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_secure_output_is_finite(values, sensitivity, epsilon):
     pytest.importorskip("opendp")

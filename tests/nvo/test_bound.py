@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 import itertools
 import math
+from decimal import Decimal
 
 import numba
 import numpy as np
@@ -150,7 +152,7 @@ def certified_profiles(masses, counts, epsilon):
             yield np.array(profile), naive.divergence(masses, profile)
 
 
-@settings(deadline=None, max_examples=150 if COMPILED else 20)
+@settings(max_examples=150 if COMPILED else 20)
 @given(st.integers(0, 10**6))
 def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
     """Drawn at random, large and small: rows of both signs, forced and forbidden types."""
@@ -245,6 +247,27 @@ def test_rounding_is_paid_for():
     kl = exhaustive(masses, counts, 3.0).kl
     value = lower_bound(masses, counts, 3.0)
     assert kl - 1e-10 < value <= kl
+
+
+@pytest.mark.parametrize("n_bins", [5, 20, 100])
+def test_rounding_is_paid_for_by_any_multipliers(n_bins):
+    """Of a single profile, with the slopes of its own mass, the dual is KL: in 40 digits never below it."""
+    rng = np.random.default_rng([47, n_bins])
+    for _ in range(30):
+        masses = rng.dirichlet(np.ones(n_bins), n_bins)[:, None]
+        counts = rng.integers(1, 9, n_bins)
+        with decimal.localcontext(prec=40):
+            parts = [
+                [Decimal(m) * int(c) for m, c in zip(row, counts, strict=True)] for row in masses[:, 0].T
+            ]
+            logs = [(int(c) / sum(part)).ln() for c, part in zip(counts, parts, strict=True)]
+            kl = sum(int(c) * log for c, log in zip(counts, logs, strict=True)) / int(counts.sum())
+        all_of_it = Node(np.ones((n_bins, 1), bool), np.zeros((n_bins, 1), bool))
+        none, slopes = np.zeros(0, dtype=np.int64), 1.0 / (counts @ masses[:, 0])
+        value = dual_bound(
+            a_problem(masses, counts, 3.0), all_of_it, Multipliers(none, none, np.ones(0), np.ones(0), slopes)
+        )
+        assert kl - Decimal("1e-10") < Decimal(value) <= kl
 
 
 # ----------------------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def test_very_many_draws_are_bounded_at_once(monkeypatch, draws):
     delta=st.sampled_from([1e-6, 1e-3, 0.1]),
     data=st.data(),
 )
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_both_methods_are_upper_bounds(values, scales, draws, delta, data):
     choice = data.draw(st.lists(st.integers(0, len(scales) - 1), min_size=len(values), max_size=len(values)))
     profile = profile_of(values, 4, 1.0, scales, choice)

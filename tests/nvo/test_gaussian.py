@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.gaussian import GaussianGame, GaussianNoise, deltas
@@ -61,7 +61,6 @@ def test_masses_are_the_definition():
     scales=st.tuples(st.floats(0.05, 2.0), st.floats(0.05, 2.0)),
     epsilon=st.floats(0.0, 5.0),
 )
-@settings(deadline=None)
 def test_delta_is_the_definition(counts, scales, epsilon):
     found = deltas(GaussianNoise(len(counts), np.array(scales)), counts, epsilon)
     for got, truth in zip(found, plain_deltas(counts, scales, epsilon), strict=True):

@@ -17,7 +17,7 @@ from equinoise.nvo import Histogram
 numbers = st.floats(-1e9, 1e9, allow_nan=False) | st.integers(-(10**6), 10**6)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.lists(numbers, min_size=2, max_size=30),
     st.integers(2, 200),
@@ -42,7 +42,6 @@ def test_bins_and_sensitivity_follow_the_formula(values, n_bins, percentile, ran
     np.testing.assert_allclose(histogram.midpoints, [(k + 0.5) / n_bins for k in range(n_bins)])
 
 
-@settings(deadline=None)
 @given(st.lists(numbers, min_size=2, max_size=20).filter(lambda v: max(v) - min(v) > 1e-3))
 def test_midpoints_in_units_lie_half_a_bin_from_the_values_at_most(values):
     histogram = Histogram.from_values(values, 50)

@@ -81,7 +81,7 @@ def plain_epsilons(game, counts):
     epsilon=st.sampled_from([0.2, 1.0, 3.0]),
     data=st.data(),
 )
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_epsilon_is_the_definition(pairs, epsilon, data):
     made = PairHistogram.from_values(*zip(*pairs, strict=True), (3, 4), percentile=0.51)
     game = PairGame(made, epsilon, [2.0, 0.3])

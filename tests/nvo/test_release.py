@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.release import rows
@@ -60,7 +60,6 @@ def test_a_bin_that_is_rarer_than_any_double_can_be_drawn():
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=9).filter(lambda p: sum(p) > 0), st.data())
-@settings(deadline=None)
 def test_it_is_inversion_in_rational_numbers(pmf, data):
     words = data.draw(st.lists(st.integers(0, TOP), min_size=1, max_size=5))
     shares = [Fraction(p) for p in pmf]

@@ -46,7 +46,7 @@ def names(_: typer.Context) -> Iterator[str]:
 
 def players(context: typer.Context) -> Iterator[str]:
     """Yield who may learn in the game that was typed: numbers and labels."""
-    from equinoise.games.loading import source_of
+    from equinoise.games.catalog import source_of
 
     source = source_of(context.params["game"])
     labels = ("0",) if isinstance(source, tuple) else source.player_labels

@@ -6,11 +6,9 @@ proven regret; ``Server``, ``User`` and ``play`` run the same protocol one trial
 """
 
 from equinoise.efb.baselines import LEARNERS
-from equinoise.efb.compare import compare
-from equinoise.efb.protocol.messages import Report, Strategy
 from equinoise.efb.protocol.server import Server
-from equinoise.efb.protocol.user import User, play
-from equinoise.efb.self_play import SelfPlayRun, self_play
+from equinoise.efb.protocol.user import Report, Strategy, User, play
+from equinoise.efb.self_play import SelfPlayRun, compare, self_play
 from equinoise.efb.simulate import EfbRun, simulate
 from equinoise.efb.tuning import Tuning, tune
 

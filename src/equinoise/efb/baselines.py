@@ -18,11 +18,11 @@ _LARGEST_INCIDENCE = 50_000_000  # entries of the table (strategies, actions) th
 
 @kept_as("equinoise.efb.baselines.Learner")
 class Learner(NamedTuple):
-    """Start of a run: the first policy float64[A], the tuning, the scale b of Laplace noise (0 for none)."""
+    """Start of a run."""
 
-    first_policy: Floats
+    first_policy: Floats  # [A]
     tuning: Tuning
-    scale: float
+    scale: float  # b of Laplace noise, 0 for none
 
 
 def first_policy(tree: GameTree) -> Floats:
@@ -58,7 +58,7 @@ def _ixomd(tree: GameTree, given: Tuning) -> Learner:
     widest, horizon = tree.max_actions, given.horizon
     rate = math.sqrt(math.log(widest) / (widest * horizon))
     widths = np.diff(tree.action_ptr)
-    divergence = setup.largest(tree, np.repeat(np.log(widths), widths), setup.LONGEST)
+    divergence = setup.fold(tree, np.repeat(np.log(widths), widths), setup.LONGEST)[0]
     slope = rate * tree.n_actions
     bound = min(divergence / rate + slope * horizon, float(horizon)) if rate > 0.0 else 0.0
     exploration = np.full(tree.n_actions, rate / 2.0)
@@ -68,15 +68,11 @@ def _ixomd(tree: GameTree, given: Tuning) -> Learner:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerRow(Row):
-    """A learner: `start` makes it for a tree and a tuning, which has horizon and epsilon.
-
-    One that is `flat` is given the game in which a whole reduced strategy is one action. `sensitivity` is
-    that of a report of values.
-    """
+    """A learner: `start` makes it for a tree and a tuning, which has horizon and epsilon."""
 
     start: Callable[[GameTree, Tuning], Learner]
-    flat: bool = False
-    sensitivity: float = 2.0
+    flat: bool = False  # then a whole reduced strategy is one action of its game
+    sensitivity: float = 2.0  # of a report of values
 
 
 _TUNING = {"tuning": Option("choice", "sharp", "learning rate and exploration", tuple(RULES))}
@@ -138,21 +134,16 @@ def strategies(tree: GameTree) -> Flags:
     return below[0]
 
 
-def flatten(environment: Environment | Schedule, table: Flags) -> tuple[GameTree, Environment | Schedule]:
+def flatten(schedule: Schedule, table: Flags) -> Schedule:
     """Make the game in which a whole reduced strategy, of `table` bool[S, A], is one action of one infoset.
 
     An action has a leaf for each loss that occurs, with the probability that it has in the game.
     """
-    parts = environment.environments if isinstance(environment, Schedule) else (environment,)
-    losses = np.unique(np.concatenate([part.leaf_loss for part in parts]))
-    n, width = len(table), len(losses)
-    ptr = np.array([0, n]), np.ones(n + 1, dtype=np.int64), np.arange(n + 1) * width
-    tree = GameTree(*ptr)
-    root, leaf_loss = np.ones(1), np.tile(losses, n)
-    flat = [Environment(tree, root, _leaf_prob(part, table, losses), leaf_loss) for part in parts]
-    if isinstance(environment, Schedule):
-        return tree, Schedule(tuple(zip(flat, environment.trials.tolist(), strict=True)))
-    return tree, flat[0]
+    losses = np.unique(np.concatenate([part.leaf_loss for part in schedule.environments]))
+    n, root, leaf_loss = len(table), np.ones(1), np.tile(losses, len(table))
+    tree = GameTree(np.array([0, n]), np.ones(n + 1, dtype=np.int64), np.arange(n + 1) * len(losses))
+    flat = [(_leaf_prob(part, table, losses), lasts) for part, lasts in schedule.entries]
+    return Schedule(tuple((Environment(tree, root, prob, leaf_loss), lasts) for prob, lasts in flat))
 
 
 def _leaf_prob(environment: Environment, table: Flags, losses: Floats) -> Floats:

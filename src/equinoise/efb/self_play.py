@@ -1,4 +1,4 @@
-"""Self-play: all players of a game learn on the same hands, and what they play on average is judged."""
+"""Self-play, in which all players of a game learn on the same hands, and runs of any kind compared."""
 
 import functools
 import math
@@ -11,10 +11,10 @@ import numpy as np
 from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
 from equinoise._random import SEAT, stream_key
-from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, NamedTuple, Sequence, Words
+from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Mapping, NamedTuple, Sequence, Words
 from equinoise.efb import baselines
 from equinoise.efb.kernels import hands, setup
-from equinoise.efb.simulate import named_epsilon, pieces
+from equinoise.efb.simulate import EfbRun, named_epsilon, pieces
 from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_for, checked_mechanism
 from equinoise.games import JointGame, Policy, load_joint
 from equinoise.games.policy import behaviour
@@ -29,27 +29,24 @@ class SelfPlayRun:
     trials : int64[C]
         Hands played at each checkpoint; the last is the horizon.
     exploitability : float64[R, C]
-        Of what was played on average over the hands so far, as :func:`equinoise.games.exploitability`: in the
-        game's own payoff, and NashConv for more than two players or payoffs whose sum varies.
+        Of average play so far, as :func:`equinoise.games.exploitability`, in the game's own payoff.
     regret : float64[R, C, P]
         Cumulative: losses in [0, 1] that a player saw, less those of its best fixed strategy against what the
-        others played. Times the width of ``game.payoff_range`` they are payoffs. The losses seen are those
-        of the hands dealt, which come within the order of sqrt(trials) of what they were expected to be.
+        others played. Times the width of ``game.payoff_range`` they are payoffs. Luck of the hands dealt
+        moves it by the order of sqrt(trials).
     plans : tuple of float64[R, A]
         Each player's realization plan, averaged over all hands.
     tunings : tuple of Tuning
         One for each player. Their bounds are for opponents who do not react to what the learner does.
-    name, epsilon, seed
-        As of :func:`self_play`, which makes it; the name is the game's.
-    game : JointGame
-    first_replicate : int
-        Not 0 in a slice.
+    name, epsilon, seed, game, first_replicate
+        As of :func:`self_play`, which makes it; the name is the game's. The first replicate is not 0 in a
+        slice.
 
     Examples
     --------
     >>> run = self_play("kuhn_poker", horizon=1000, epsilon=math.inf, n_replicates=2, n_checkpoints=4)
-    >>> run, len(run.average_policy(1).values)
-    (SelfPlayRun(kuhn_poker, no privacy, 2 replicates of 1000 hands), 13)
+    >>> run
+    SelfPlayRun(kuhn_poker, no privacy, 2 replicates of 1000 hands)
     >>> run.to_frame().columns[:6].tolist()
     ['replicate', 'trials', 'exploitability', 'coarse_gap', 'regret_0', 'regret_1']
     """
@@ -77,8 +74,7 @@ class SelfPlayRun:
     def coarse_gap(self) -> Floats:
         """Distance of the play so far from a coarse correlated equilibrium, float64[R, C], in payoffs.
 
-        The most that a player would have gained a hand by its best fixed strategy, or 0. It is made of
-        `regret`, so that luck moves it by the order of 1/sqrt(trials).
+        The most that a player would have gained a hand by its best fixed strategy, or 0.
         """
         widths = np.diff(self.game.payoff_range)[:, 0]
         gains: Floats = (self.regret / self.trials[:, None] * widths).max(axis=2)
@@ -106,9 +102,8 @@ class SelfPlayRun:
         return {"exploitability": self.exploitability, "coarse_gap": self.coarse_gap, **regrets}
 
     def _what(self) -> dict[str, Any]:
-        own = self.tunings[0]
-        mechanism = own.mechanism if math.isfinite(self.epsilon) else "none"
-        how = {"game": self.name, "mechanism": mechanism, "tuning": own.rule}
+        mechanism = self.tunings[0].mechanism if math.isfinite(self.epsilon) else "none"
+        how = {"game": self.name, "mechanism": mechanism, "tuning": self.tunings[0].rule}
         return {**how, "epsilon": self.epsilon, "seed": self.seed}
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None, color: str | None = None) -> Axes:
@@ -121,8 +116,6 @@ class SelfPlayRun:
 
 @kept_as("equinoise.efb.self_play._Match")
 class _Match(NamedTuple):
-    """All that a block of replicates needs, picklable."""
-
     game: JointGame
     plans: tuple[Any, ...]
     learners: tuple[baselines.Learner, ...]
@@ -148,7 +141,11 @@ def self_play(
     """Let all players of a game learn against each other, each from private reports, many times over.
 
     In every hand each seat has a user of its own, who plays a strategy that the seat's server drew, and sends
-    a report on its own last action and loss.
+    a report on its own last action and loss. Averages are exact, over all hands, of what is played: (1 - rho)
+    mu + rho nu. So for two players whose payoffs always add up to the same, 2 T times exploitability is the
+    sum of both regrets in payoffs, and vanishes like them [1]_. Of more players, a regret is against what the
+    others played together, for which every hand passes over all ends; their play nears a coarse correlated
+    equilibrium, a Nash one by luck.
 
     Parameters
     ----------
@@ -160,20 +157,7 @@ def self_play(
         A rule of :func:`equinoise.efb.tune`, or what it made for each player's tree and range of losses; one
         tuning alone where all players' are alike.
     epsilon, n_replicates, seed, mechanism, n_checkpoints, block, executor, progress, resume
-        As of :func:`simulate`. Chance deals alike at every epsilon.
-
-    Raises
-    ------
-    FileNotFoundError, ImportError, TypeError, ValueError
-        For a game that cannot be loaded, and arguments of the wrong kind, out of range, or that do not fit.
-
-    Notes
-    -----
-    Averages are exact, over all hands, of what is played: (1 - rho) mu + rho nu. So for two players whose
-    payoffs always add up to the same, 2 T times exploitability is the sum of both regrets in payoffs, and
-    vanishes like them [1]_. Of more players, a regret is against what the others played together, for which
-    every hand passes over all terminal histories; and their play comes close to a coarse correlated
-    equilibrium, to a Nash equilibrium only by luck.
+        As of :func:`simulate`, with its errors and those of the game. Chance deals alike at every epsilon.
 
     References
     ----------
@@ -183,10 +167,8 @@ def self_play(
     Examples
     --------
     >>> run = self_play("kuhn_poker", horizon=100_000, epsilon=4, n_checkpoints=2)
-    >>> run.trials, run.exploitability.shape, run.regret.shape
-    (array([ 50000, 100000]), (1, 2), (1, 2, 2))
-    >>> bool(run.exploitability[0, -1] < 0.1)
-    True
+    >>> run.exploitability.shape, run.regret.shape, bool(run.exploitability[0, -1] < 0.1)
+    ((1, 2), (1, 2, 2), True)
     """
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     budget = _checks.epsilon(epsilon)
@@ -208,7 +190,7 @@ def self_play(
     learners, plans = [], []
     for i, (tree, own) in enumerate(zip(trees, given, strict=True)):
         try:
-            made = checked_for(tree, own, trials, budget, sent, joint.loss_range[i])
+            made = checked_for(tree, own, (trials, budget, sent), joint.loss_range[i])
         except ValueError as error:
             raise ValueError(f"{error} (player {i})") from None
         learners.append(baselines.LEARNERS["dp-efb"].start(tree, made))
@@ -224,7 +206,6 @@ def self_play(
 
 @kept_as("equinoise.efb.self_play._run_block")
 def _run_block(match: _Match, start: int, stop: int) -> dict[str, Floats]:
-    """Run the replicates start..stop-1, in pieces between which progress is told."""
     game, n = match.game, len(match.plans)
     setup.sealed(game.histories)
     shape = (stop - start, len(match.checkpoints))
@@ -254,7 +235,6 @@ def _run_block(match: _Match, start: int, stop: int) -> dict[str, Floats]:
 
 
 def _player(match: _Match, number: int, replicate: int) -> hands.Player:
-    """Return the start of a player, whose learner has a key of its own."""
     tree, learner = match.game.trees[number], match.learners[number]
     own, visits = setup.derived_key(match.key, SEAT, number), setup.make_visits(tree)
     seat = setup.make_seat(tree, match.plans[number], visits, learner, own, replicate)
@@ -269,3 +249,54 @@ def _average(player: hands.Player, trials: int) -> Floats:
     sums, waiting = player.sums.copy(), player.waiting.copy()
     hands.settle_all(player.seat, sums, waiting)
     return (1.0 - player.seat.explore) * sums / trials + player.mixed
+
+
+# Several runs side by side.
+_TOLD = ("game", "learner", "mechanism", "tuning", "epsilon", "horizon", "seed")
+Run = EfbRun | SelfPlayRun
+
+
+def compare(runs: Sequence[Run] | Mapping[str, Run]) -> DataFrame:
+    """Return the frames of several runs as one, whose first column ``run`` names each.
+
+    Runs of the same seed, horizon and game face the same random draws. For one figure,
+    ``for run in runs: ax = run.plot(ax)`` from ``ax = None`` on.
+
+    Parameters
+    ----------
+    runs : sequence of EfbRun or of SelfPlayRun, or mapping from names to them
+        Without names a run is called by what not all have in common of game, learner, mechanism, tuning,
+        epsilon, horizon and seed, and by its number where that does not tell. TypeError or ValueError for
+        anything else.
+
+    Examples
+    --------
+    >>> from equinoise.efb import simulate
+    >>> from equinoise.games import load
+    >>> runs = [simulate(*load("bandit(3)"), horizon=10, epsilon=epsilon) for epsilon in (1, 4)]
+    >>> compare(runs)["run"].unique().tolist()
+    ['epsilon 1', 'epsilon 4']
+    """
+    import pandas as pd
+
+    given = list(runs.values()) if isinstance(runs, Mapping) else runs
+    if not isinstance(given, Sequence) or not all(isinstance(run, Run) for run in given):
+        raise TypeError(f"runs must be those of simulate or of self_play, got {_checks.shown(runs)}")
+    if len({type(run) for run in given}) != 1:
+        raise ValueError(f"runs must be some of one kind, got {_checks.shown(given)}")
+    frames = [run.to_frame() for run in given]
+    names = list(runs) if isinstance(runs, Mapping) else _names(frames)
+    for name, frame in zip(names, frames, strict=True):
+        frame.insert(0, "run", name)
+    joined: DataFrame = pd.concat(frames, ignore_index=True)
+    return joined
+
+
+def _names(frames: Sequence[DataFrame]) -> list[str]:
+    """Call each run by what not all have in common, from the last row of its frame."""
+    rows: list[Any] = [{**row, "horizon": row["trials"]} for row in (frame.iloc[-1] for frame in frames)]
+    own = [key for key in _TOLD if key in rows[0] and len({row[key] for row in rows}) > 1]
+    words = [", ".join(f"{k} {row[k]:g}" if k == "epsilon" else f"{k} {row[k]}" for k in own) for row in rows]
+    if own and len(set(words)) == len(words):
+        return words
+    return [f"{i} {word}".strip() for i, word in enumerate(words)]

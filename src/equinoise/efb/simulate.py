@@ -3,7 +3,6 @@
 import functools
 import math
 import os
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +11,10 @@ from equinoise import _checks, _results, replicates
 from equinoise._checkpoint import kept_as
 from equinoise._files import loaded, save_arrays
 from equinoise._random import stream_key
-from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Iterator, NamedTuple, Words
+from equinoise._typing import Any, Axes, DataFrame, Executor, Floats, Ints, Iterator, NamedTuple, Words
 from equinoise.efb import baselines
-from equinoise.efb.kernels import learner as _learner, setup, symbol, trial, weights as _weights
-from equinoise.efb.protocol.messages import Report
+from equinoise.efb.kernels import learner as _learner, setup, weights as _weights
+from equinoise.efb.protocol.user import Report
 from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
 from equinoise.games import Environment, GameTree, Policy, Schedule
 from equinoise.games.kernels import best_response_value
@@ -23,6 +22,7 @@ from equinoise.games.policy import behaviour
 
 _KIND = "equinoise run in a game, version 1"
 _ARRAYS = ("trials", "regret", "loss", "policy")
+_WORDS = ("regret_bound", "learner", "epsilon", "seed", "first_replicate")
 WORK_A_PIECE = 2_000_000  # visits between two reports of progress: about a twentieth of a second
 
 
@@ -34,10 +34,8 @@ class EfbRun:
     ----------
     trials : int64[C]
         Trials played at each checkpoint; the last is the horizon.
-    regret : float64[R, C]
-        Cumulative: expected loss of the drawn strategies less that of the best fixed one.
-    loss : float64[R, C]
-        Cumulative: what the users saw.
+    regret, loss : float64[R, C]
+        Cumulative: expected loss of the drawn strategies less that of the best fixed one; what users saw.
     policy : float64[R, A]
         Final behaviour policy.
     regret_bound : float
@@ -50,10 +48,8 @@ class EfbRun:
     --------
     >>> from equinoise.games import load
     >>> run = simulate(*load("bandit(3)"), horizon=100, epsilon=4, n_replicates=2, n_checkpoints=2)
-    >>> run.to_frame().shape, run.summary().columns[6], run.label
-    ((4, 9), 'bound', 'dp-efb, ε = 4')
-    >>> list(run.summary().columns[7:])
-    ['learner', 'mechanism', 'tuning', 'epsilon', 'seed']
+    >>> run.label, list(run.summary().columns[6:])
+    ('dp-efb, ε = 4', ['bound', 'learner', 'mechanism', 'tuning', 'epsilon', 'seed'])
     """
 
     trials: Ints
@@ -80,7 +76,6 @@ class EfbRun:
         return _results.made_by(frame.assign(**self._what()), **self._what())
 
     def _what(self) -> dict[str, Any]:
-        """Return learner, mechanism, tuning, epsilon and seed: the same in every row of a frame."""
         private = math.isfinite(self.epsilon) and self.tuning.learning_rate > 0.0
         how = {"mechanism": self.tuning.mechanism if private else "none", "tuning": self.tuning.rule}
         return {"learner": self.learner, **how, "epsilon": self.epsilon, "seed": self.seed}
@@ -100,8 +95,7 @@ class EfbRun:
         """Write the run to a file (NumPy's ``.npz``, without pickles) under just this name, atomically."""
         arrays, meta = packed(self.tree, self.tuning)
         arrays |= {name: getattr(self, name) for name in _ARRAYS}
-        what = {name: getattr(self, name) for name in ("regret_bound", "learner", "epsilon", "seed")}
-        save_arrays(path, _KIND, arrays, meta | what | {"first_replicate": self.first_replicate})
+        save_arrays(path, _KIND, arrays, meta | {name: getattr(self, name) for name in _WORDS})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "EfbRun":
@@ -148,11 +142,9 @@ def named_epsilon(epsilon: float) -> str:
 
 @kept_as("equinoise.efb.simulate._Task")
 class _Task(NamedTuple):
-    """All that a block of replicates needs, picklable."""
-
     tree: GameTree
-    plan: trial.Plan | symbol.SymbolPlan
-    chances: tuple[trial.Chance, ...]
+    plan: setup.Plan | setup.SymbolPlan
+    chances: tuple[setup.Chance, ...]
     segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
     learner: baselines.Learner
     key: Words
@@ -180,14 +172,10 @@ def simulate(
 
     Parameters
     ----------
-    tree : GameTree
-        With A actions.
-    environment : Environment or Schedule
-        On this tree; a schedule covers at least the horizon.
-    horizon : int
-        Trials of a replicate, T.
-    epsilon : float
-        Local privacy of each user's report; math.inf for none.
+    tree, environment : GameTree, Environment or Schedule
+        With A actions; a schedule covers at least the horizon.
+    horizon, epsilon : int, float
+        Trials of a replicate, T; local privacy of each user's report, math.inf for none.
     n_replicates : int or range
         R, or a slice of a whole run. Replicate r is the same for every R and slice.
     seed : int or None
@@ -203,12 +191,8 @@ def simulate(
     n_checkpoints : int
         C evenly spaced trial counts, the horizon last; fewer where the horizon is shorter.
     block, executor, progress, resume
-        As of :func:`equinoise.replicates.run`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For wrong arguments, and such as do not fit together.
+        As of :func:`equinoise.replicates.run`. TypeError or ValueError for arguments that are wrong or do not
+        fit together.
 
     References
     ----------
@@ -229,8 +213,9 @@ def simulate(
     if not _checks.instance("environment", environment, Environment, Schedule).tree.same_as(tree):
         raise ValueError("environment must be one on the given tree, got one on another tree")
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
-    if isinstance(environment, Schedule) and environment.total < trials:
-        raise ValueError(f"horizon must be at most the schedule's {environment.total} trials, got {trials}")
+    schedule = environment if isinstance(environment, Schedule) else Schedule(((environment, trials),))
+    if schedule.total < trials:
+        raise ValueError(f"horizon must be at most the schedule's {schedule.total} trials, got {trials}")
     budget = _checks.epsilon(epsilon)
     row = baselines.LEARNERS[_checks.choice("learner", learner, baselines.LEARNERS)]
     if not isinstance(tuning, Tuning):
@@ -240,17 +225,18 @@ def simulate(
     span = replicates.checked_span(n_replicates)
     _results.check_memory(len(span), 2 * len(checkpoints) + tree.n_actions)
     key = stream_key(seed)
-    game, played, table = tree, environment, None
+    game, played, table = tree, schedule, None
     if row.flat:
         table = baselines.strategies(tree)
-        game, played = baselines.flatten(environment, table)
+        played = baselines.flatten(schedule, table)
+        game = played.tree
     sent = sent if "mechanism" in row.options else "laplace"
-    how = tuning, trials, budget, sent
-    given = checked_for(game, *how, played.loss_range if sent == "hashing" else (0.0, 1.0), row.sensitivity)
+    losses = played.loss_range if sent == "hashing" else (0.0, 1.0)
+    given = checked_for(game, tuning, (trials, budget, sent), losses, row.sensitivity)
     task = _task(game, played, row.start(game, given), checkpoints, key)
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     result = replicates.run(functools.partial(_run_block, task), span, work=trials, **options)
-    chosen, policy = task.learner.tuning, result["policy"]
+    policy, chosen = result["policy"], task.learner.tuning
     if table is not None:  # of each action, how often the strategies that have it are played
         policy = behaviour(tree, np.stack([(row[:, None] * table).sum(axis=0) for row in policy]))
     regret = result["expected"] - _best_fixed(tree, environment, checkpoints)
@@ -259,15 +245,8 @@ def simulate(
 
 
 def _task(
-    tree: GameTree,
-    environment: Environment | Schedule,
-    learner: baselines.Learner,
-    checkpoints: Ints,
-    key: Words,
+    tree: GameTree, schedule: Schedule, learner: baselines.Learner, checkpoints: Ints, key: Words
 ) -> _Task:
-    schedule = environment
-    if isinstance(schedule, Environment):
-        schedule = Schedule(((schedule, int(checkpoints[-1])),))
     chances = {id(part): setup.make_chance(part) for part in schedule.environments}
     number = {part: i for i, part in enumerate(chances)}
     ends = np.cumsum(schedule.trials)
@@ -291,7 +270,6 @@ def pieces(start: int, stop: int, work: int) -> Iterator[tuple[int, int]]:
 
 @kept_as("equinoise.efb.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, Floats]:
-    """Run the replicates start..stop-1: what executors get."""
     for chance in task.chances:
         setup.sealed(chance)
     visits, ptr = setup.make_visits(task.tree), task.tree.action_ptr

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _elementary
 from equinoise._checkpoint import kept_as
 from equinoise._checks import Row
 from equinoise._typing import Any, ArrayLike, Callable, Floats, Mapping
@@ -16,36 +16,35 @@ from equinoise.games.tree import POINTERS, parts, seal
 from equinoise.mechanisms.hashing import MAX_BUCKETS, Hashing
 
 MAX_HORIZON = 2**53
-#: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
-RULES: Mapping[str, Row] = {
-    "sharp": Row(
+_PAPER = "Pasteris, Savani and Turocy (2026)"
+_RULES = (
+    Row(
         name="sharp",
         summary="by the noise's moment generating function: the smaller bound",
-        source="Pasteris, Savani and Turocy (2026), Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in place "
-        "of a bound on the noise's size",
+        source=f"{_PAPER}, Theorem 1, with E exp(-t xi) = 1/(1 - b^2 t^2) in place of a bound on the noise's "
+        "size",
     ),
-    "paper": Row(
-        name="paper",
-        summary="as published; for mechanism 'laplace'",
-        source="Pasteris, Savani and Turocy (2026), Theorem 1",
-    ),
-}
-#: What a user sends, by name.
-MECHANISMS: Mapping[str, Row] = {
-    "hashing": Row(
+    Row(name="paper", summary="as published; for mechanism 'laplace'", source=f"{_PAPER}, Theorem 1"),
+)
+_MECHANISMS = (
+    Row(
         name="hashing",
         summary="one symbol: a bucket of actions and a sign",
         source="Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency "
         "estimation; with random signs",
         proof="every symbol has a probability in [q, e^epsilon q], whatever the last action and its loss",
     ),
-    "laplace": Row(
+    Row(
         name="laplace",
         summary="as published: a noised loss for each action of the strategy",
-        source="Pasteris, Savani and Turocy (2026), Section 4",
+        source=f"{_PAPER}, Section 4",
         proof="Laplace noise of scale 2/epsilon on a report of L1 sensitivity 2",
     ),
-}
+)
+#: The rules by name: how learning rate and exploration follow from tree, horizon and epsilon.
+RULES: Mapping[str, Row] = {row.name: row for row in _RULES}
+#: What a user sends, by name.
+MECHANISMS: Mapping[str, Row] = {row.name: row for row in _MECHANISMS}
 _ARRAYS = ("exploration", "radius")  # of a tuning
 _LARGEST_SCALE = 1e150  # of the noise: its square is still a number
 
@@ -57,12 +56,10 @@ class Tuning:
 
     Attributes
     ----------
-    learning_rate : float
-        eta.
+    learning_rate, regret_bound : float
+        eta, and the bound on the expected regret after `horizon` trials.
     exploration : float64[A]
         gamma(a), added to the probability of an action before a report is divided by it.
-    regret_bound : float
-        Bound on the expected regret after `horizon` trials.
     rule, mechanism : str
         Names of RULES and MECHANISMS; learners that are compared against carry their own rules.
     horizon, epsilon
@@ -70,10 +67,9 @@ class Tuning:
     start_cost, slope, offset : float
         The bound is start_cost/eta + slope * trials + offset: ln S, how far the best strategy may be from the
         first policy, in nats; what one trial adds; what noise out of its range adds ("paper": 1).
-    symbols : int
-        2k, how many symbols a report may be; 0 where it is a value for each action.
-    explore : float
-        rho: how often a strategy is drawn from the exploration, which is rho nu(a) then. 0 without symbols.
+    symbols, explore : int, float
+        2k, how many symbols a report may be, 0 where it is a value for each action; rho, how often a strategy
+        is then drawn from the exploration, which is rho nu(a).
     radius : float64[A] or None
         r(a), the largest distance from 1/2 of a loss straight below an action; None without symbols.
 
@@ -173,6 +169,10 @@ def tune(
 ) -> Tuning:
     """Choose learning rate and exploration of DP-EFB for a horizon.
 
+    Without noise "sharp" has eta = sqrt(2 ln S/(N T)) with either mechanism, N the most actions that one
+    deterministic environment can make last. It needs no exploration, but keeps gamma(a) = eta/2 [2]_ for its
+    smaller spread; what that may cost is in the bound.
+
     Parameters
     ----------
     tree : GameTree
@@ -189,18 +189,7 @@ def tune(
         eta = sqrt(ln S/(T C)), and exploration rho = eta sqrt(V0 Q)/theta with costs r(a)^2 in Q.
     loss_range : (low, high) or float64[A, 2]
         Where the losses straight below an action lie, within [0, 1]; public. The narrower around 1/2, the
-        less noise. Of use with "hashing" only.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For wrong arguments, and for "paper" with "hashing".
-
-    Notes
-    -----
-    Without noise "sharp" needs no exploration, and the mechanism does not matter: eta = sqrt(2 ln S/(N T)), N
-    the most actions that one deterministic environment can make last. It keeps implicit exploration,
-    gamma(a) = eta/2 [2]_, for its smaller spread; what that may cost is in the bound.
+        less noise. Of use with "hashing" only. TypeError or ValueError for wrong arguments.
 
     References
     ----------
@@ -222,7 +211,7 @@ def tune(
     trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("rule", rule, RULES)
-    return checked_for(tree, rule, trials, budget, mechanism, loss_range)
+    return checked_for(tree, rule, (trials, budget, mechanism), loss_range)
 
 
 def checked_mechanism(mechanism: object, rule: object) -> str:
@@ -234,36 +223,31 @@ def checked_mechanism(mechanism: object, rule: object) -> str:
 
 
 def checked_for(
-    tree: GameTree,
-    tuning: object,
-    horizon: int,
-    epsilon: float,
-    mechanism: str,
-    loss_range: ArrayLike,
-    sensitivity: float = 2.0,
+    tree: GameTree, tuning: object, how: tuple[int, float, str], losses: ArrayLike, sensitivity: float = 2.0
 ) -> Tuning:
-    """Return what a rule gives, or a tuning that fits all this, or raise.
+    """Return what a rule gives for a horizon, epsilon and mechanism, or a tuning that fits them, or raise.
 
     For parameters that neither rule gives nothing is proven: their bound is 1 per trial.
     """
+    horizon, epsilon, mechanism = how
     scale = noise_scale(epsilon, sensitivity)
     if not isinstance(tuning, Tuning):
         rule = _checks.choice("tuning", tuning, RULES)
         symbols = checked_mechanism(mechanism, rule) == "hashing" and math.isfinite(epsilon)
-        return _ruled(tree, horizon, epsilon, scale, rule, loss_radius(tree, loss_range) if symbols else None)
+        return _ruled(tree, horizon, epsilon, scale, rule, loss_radius(tree, losses) if symbols else None)
     if (tuning.horizon, tuning.epsilon) != (horizon, epsilon):
         asked, got = f"horizon {horizon} and epsilon {epsilon:g}", f"{tuning.horizon} and {tuning.epsilon:g}"
         raise ValueError(f"tuning must be made for {asked}, got one for {got}")
     if math.isfinite(epsilon) and tuning.mechanism != mechanism:
         raise ValueError(f"tuning must be made for mechanism {mechanism!r}, got one for {tuning.mechanism!r}")
     own = _own(tree, _whole(tuning))
-    if own.radius is not None and (loss_radius(tree, loss_range) > own.radius).any():
+    if own.radius is not None and (loss_radius(tree, losses) > own.radius).any():
         raise ValueError("tuning must be made for losses as far from 1/2 as the game's")
     if not own.symbols and tuning.rule not in RULES:
         return own
     made = _ruled(tree, horizon, epsilon, scale, tuning.rule, own.radius)
-    same = all(getattr(made, x) == getattr(own, x) for x in ("learning_rate", "symbols", "explore"))
-    return made if same and np.array_equal(made.exploration, own.exploration) else own
+    names = "learning_rate", "symbols", "explore", "exploration"
+    return made if all(np.array_equal(getattr(made, x), getattr(own, x)) for x in names) else own
 
 
 def _own(tree: GameTree, given: Tuning) -> Tuning:
@@ -289,18 +273,18 @@ def _ruled(
     """Tune for one symbol a user and losses within r(a) float64[A] of 1/2; without a radius for values."""
     if radius is None:
         return _tuned(tree, horizon, epsilon, scale, rule)
-    of_infoset, nu, squares = np.empty(tree.n_infosets), np.empty(tree.n_actions), radius**2
-    root_q = setup.fold(tree.action_ptr, tree.infoset_ptr, squares, of_infoset, nu, setup.Q)
-    most, start_cost = setup.largest(tree, squares, setup.LAST), tree.log_n_strategies
-    longest, total = setup.longest(tree), float(squares.sum())
-    constant, buckets, exploring = _best_code(epsilon, longest, total, most, root_q)
+    squares, start_cost = radius**2, tree.log_n_strategies
+    root_q, of_infoset, nu = setup.fold(tree, squares, setup.Q)
+    most, total = setup.fold(tree, squares, setup.LAST)[0], float(squares.sum())
+    constant, buckets, exploring = _best_code(epsilon, setup.longest(tree), total, most, root_q)
     rate = math.sqrt(start_cost / (horizon * constant)) if constant > 0.0 else 0.0
     explore = min(rate * exploring, 0.5)
-    setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, explore)
-    slope = rate * constant if rate * exploring <= 0.5 else 1.0
-    bound = min(2.0 * math.sqrt(horizon * constant * start_cost), float(horizon)) if slope < 1.0 else horizon
-    made = Tuning(rate, seal(nu), float(bound), "sharp", horizon, epsilon, start_cost, slope)
-    return replace(made, mechanism="hashing", symbols=2 * buckets, explore=explore, radius=seal(radius))
+    setup.split(tree.action_ptr, tree.infoset_ptr, of_infoset, nu, explore)
+    slope, bound = rate * constant if rate * exploring <= 0.5 else 1.0, float(horizon)
+    if slope < 1.0:
+        bound = min(2.0 * math.sqrt(horizon * constant * start_cost), bound)
+    made = rate, seal(nu), bound, "sharp", horizon, epsilon, start_cost, slope, 0.0
+    return Tuning(*made, "hashing", 2 * buckets, explore, seal(radius))
 
 
 def _best_code(
@@ -310,42 +294,47 @@ def _best_code(
 
     `longest` is the most actions of a strategy, `total` the sum of r^2, `most` the largest such sum that can
     be last together, `root_q` the root of Q. Of 900 values of U the best is taken, and theta from it, since
-    theta is tiny where 2 q is; C is flat where it is least.
+    theta is tiny where 2 q is; C is flat where it is least. NumPy finds the best, and the C library computes
+    it, so that no bit depends on NumPy's vector code.
     """
-    u = np.geomspace(1e-3, 8.0, 900)
-    ch, sc = 2.0 * (np.cosh(u) - 1.0) / u**2, np.sinh(u) / u
+    tries = _elementary.geometric(1e-3, 8.0, 900)
     top = min(4.0 * max(1.0, 0.5 * math.expm1(min(epsilon, 40.0))), MAX_BUCKETS)
     best = (math.inf, 1, 0.0)
-    tried = {*np.geomspace(1.0, top, 100).astype(np.int64).tolist(), min(longest, MAX_BUCKETS)}
-    for k in sorted(tried):
-        code = Hashing.of(epsilon, k)
+    tried = {*_elementary.geometric(1.0, top, 100).astype(np.int64).tolist(), min(longest, MAX_BUCKETS)}
+
+    def cost(code: Hashing, u: Any, of: Any) -> Any:  # C and rho/eta, `of` what has the functions
         moment = code.second_moment(longest)
         deviation = math.sqrt(moment)
+        ch, sc = 2.0 * (of.cosh(u) - 1.0) / u**2, of.sinh(u) / u
         theta = u * deviation / code.gain
         w = ch * theta**2 / 2.0
+        constant = (
+            total * moment / 2.0 * ch * of.expm1(w) / w * (1.0 + theta * sc / deviation)
+            + most * (code.gain**2 * code.pair / 2.0 * ch * of.exp(w) + code.gain * (sc - 1.0) / u)
+            + deviation * root_q / theta
+        )
+        return constant, deviation * root_q / theta
+
+    for k in sorted(tried):
+        code = Hashing.of(epsilon, k)
         with np.errstate(over="ignore", invalid="ignore"):
-            constant = (
-                total * moment / 2.0 * ch * np.expm1(w) / w * (1.0 + theta * sc / deviation)
-                + most * (code.gain**2 * code.pair / 2.0 * ch * np.exp(w) + code.gain * (sc - 1.0) / u)
-                + deviation * root_q / theta
-            )
-        i = int(np.nanargmin(constant))  # what overflows, to infinity or NaN, is not the least
-        best = min(best, (float(constant[i]), k, deviation * root_q / float(theta[i])))
+            i = int(np.nanargmin(cost(code, tries, np)[0]))  # what overflows is not the least
+        constant, exploring = cost(code, float(tries[i]), math)
+        best = min(best, (constant, k, exploring))
     return best
 
 
 def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str) -> Tuning:
     """Tune for Laplace noise of any scale b on each reported value (the checked part of :func:`tune`)."""
-    of_infoset, exploration = np.empty(tree.n_infosets), np.empty(tree.n_actions)
     start_cost, n = tree.log_n_strategies, float(tree.n_actions)
     if rule == "sharp" and scale == 0.0:
-        most = setup.largest(tree, np.sign(np.diff(tree.leaf_ptr), dtype=np.float64), setup.LAST)
+        most = setup.fold(tree, np.sign(np.diff(tree.leaf_ptr), dtype=np.float64), setup.LAST)[0]
         rate = math.sqrt(2.0 * start_cost / (most * horizon))
         bound = min(start_cost / rate + rate * most * horizon, float(horizon)) if rate > 0.0 else 0.0
         exploration = seal(np.full(tree.n_actions, rate / 2.0))
         return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * most)
-    split = setup.Q if rule == "sharp" else setup.KAPPA
-    root = setup.fold(tree.action_ptr, tree.infoset_ptr, setup.ONE, of_infoset, exploration, split)
+    how = setup.Q if rule == "sharp" else setup.KAPPA
+    root, of_infoset, exploration = setup.fold(tree, setup.ONE, how)
     if rule == "paper":
         beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
         constant, per_rate, offset = 2.0 * scale**2 + 1.0 + beta, beta * n, 1.0
@@ -353,7 +342,7 @@ def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str
         (constant, per_rate), offset = _sharp(scale, root, n), 0.0
     rate = math.sqrt(start_cost / (n * horizon * constant))
     slope = rate * n * constant
-    setup.split_exploration(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
+    setup.split(tree.action_ptr, tree.infoset_ptr, of_infoset, exploration, rate * per_rate)
     bound = min(math.sqrt(n * horizon * start_cost * constant) + slope * horizon + offset, float(horizon))
     return Tuning(rate, seal(exploration), bound, rule, horizon, epsilon, start_cost, slope, offset)
 

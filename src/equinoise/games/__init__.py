@@ -1,24 +1,12 @@
 """Games as one learner meets them: its tree of infosets, and what chance and the others do in it.
 
-* :func:`load` takes a game's name, a game of OpenSpiel, a Gambit file, or a game of your own: nested dicts
-  (:func:`from_dict`) or a class that answers a few questions (:class:`Source`). :func:`from_nested` takes one
-  learner's tree as nested lists.
-* All give a :class:`GameTree` (three pointer arrays, numbered breadth first) and an :class:`Environment`
-  (a probability for every child of an action, a loss in [0, 1] for every leaf). A :class:`Schedule` is a
-  sequence of environments.
+* :func:`load` takes a game's name, a game of OpenSpiel, a Gambit file, or a game of your own, as dicts
+  (:func:`from_dict`) or a class (:class:`Source`), :func:`from_nested` one learner's tree as nested lists.
+  All give a :class:`GameTree` and an :class:`Environment`, of which a :class:`Schedule` is a sequence.
 * :class:`Policy` carries what was learned: as a table, a dictionary, a realization plan, to OpenSpiel.
 * :func:`load_joint` takes a game as all its players meet it; :func:`exploitability` and :func:`best_response`
   say how far policies are from an equilibrium, and :func:`average_policy` is what self-play is judged by.
 * :func:`uniform_value`, :func:`policy_value` and :func:`best_response_value` speak in the game's own payoff.
-
-Examples
---------
->>> from equinoise import games
->>> tree, environment = games.load("kuhn_poker")
->>> tree
-GameTree(7 infosets, 13 actions, 18 leaves)
->>> round(games.best_response_value(environment), 12)
-0.5
 """
 
 from __future__ import annotations
@@ -28,7 +16,7 @@ from typing import TYPE_CHECKING
 from equinoise._lazy import attach
 
 if TYPE_CHECKING:
-    from equinoise.games.catalog import bandit, complete
+    from equinoise.games.catalog import bandit, complete, load
     from equinoise.games.efg.reader import read_efg
     from equinoise.games.environment import (
         Environment,
@@ -38,7 +26,6 @@ if TYPE_CHECKING:
         uniform_value,
     )
     from equinoise.games.joint import JointGame, best_response, exploitability, load_joint
-    from equinoise.games.loading import load
     from equinoise.games.nested import from_dict, from_nested
     from equinoise.games.poker import kuhn_poker, leduc_poker
     from equinoise.games.policy import Policy, average_policy, realization_plan
@@ -51,15 +38,14 @@ __all__ += ["kuhn_poker", "leduc_poker", "load", "load_joint", "policy_value", "
 __all__ += ["uniform_value"]
 
 _HOMES = {
-    "catalog": ("bandit", "complete"),
+    "catalog": ("bandit", "complete", "load"),
     "efg": ("read_efg",),
     "environment": ("Environment", "Schedule", "best_response_value", "policy_value", "uniform_value"),
     "joint": ("JointGame", "best_response", "exploitability", "load_joint"),
-    "loading": ("load",),
     "nested": ("from_dict", "from_nested"),
     "policy": ("Policy", "average_policy", "realization_plan"),
     "poker": ("kuhn_poker", "leduc_poker"),
     "tree": ("GameTree",),
-    "walk": ("Source",),
+    "walk.walk": ("Source",),
 }
 __getattr__, __dir__ = attach(__name__, _HOMES)

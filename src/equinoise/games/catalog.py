@@ -1,7 +1,11 @@
-"""The built-in games: two pokers, and two families of any size for measuring."""
+"""The built-in games, and one door to every game: by name, of OpenSpiel, of Gambit's files."""
 
+import inspect
+import math
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -9,24 +13,22 @@ from equinoise import _checks, _results
 from equinoise._checks import Row
 from equinoise._typing import Any, Callable, Mapping
 from equinoise.games.environment import Environment
+from equinoise.games.openspiel import OpenSpielGame, is_game, load_openspiel
 from equinoise.games.poker import kuhn_poker, leduc_poker
 from equinoise.games.tree import GameTree, seal
+from equinoise.games.walk.walk import MAX_BYTES, MAX_HISTORIES, Limits, Source, player_number, walk
 
+_PREFIX = "openspiel:"
 _MOST = 2**31
 _NUMBERS = 8  # of 8 bytes that an action of these games takes, with what is made on the way
 _WORDS = re.compile(r"([a-z_]+)\s*(?:\((.*)\))?")
 
 
 def bandit(n: int) -> tuple[GameTree, Environment]:
-    """Return one infoset with n actions, each of which has a sure loss.
+    """Return one infoset with n actions, from 1 to 2^31, each of which has a sure loss; else ValueError.
 
     Action ``n // 2`` is the best and loses 1/4; any other action i loses ``1/2 + (7919 i mod 1024)/4096``,
-    which lies in [1/2, 3/4).
-
-    Parameters
-    ----------
-    n : int
-        Number of actions, from 1 to 2^31, else ValueError; ten millions take a third of a gigabyte.
+    which lies in [1/2, 3/4). Ten millions take a third of a gigabyte.
 
     Examples
     --------
@@ -54,19 +56,10 @@ def bandit(n: int) -> tuple[GameTree, Environment]:
 def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Environment]:
     """Return a tree in which all infosets of a level look alike.
 
-    Every infoset has the same number of actions. Every action leads to equally likely infosets, and on the
-    last level to one leaf. One action of each infoset is good: number ``s mod actions`` of infoset s. A leaf
-    loses ``3/4 - k/(2 depth)`` with k the number of good actions on its path: the best strategy loses 1/4,
-    and uniform play ``3/4 - 1/(2 actions)``.
-
-    Parameters
-    ----------
-    actions : int
-        Actions of an infoset.
-    observations : int
-        Infosets below an action, except on the last level.
-    depth : int
-        Infosets on a path. The tree may have 2^31 actions; ValueError for a larger one.
+    An infoset has so many `actions`, an action leads to so many equally likely infosets (`observations`), and
+    on the last level, the `depth`-th, to one leaf; ValueError for more than 2^31 actions in all. One action
+    of each infoset is good: number ``s mod actions`` of infoset s. A leaf loses ``3/4 - k/(2 depth)`` with k
+    the number of good actions on its path: the best strategy loses 1/4, uniform play ``3/4 - 1/(2 actions)``.
 
     Examples
     --------
@@ -74,32 +67,6 @@ def complete(actions: int, observations: int, depth: int) -> tuple[GameTree, Env
     >>> tree, tree.depth, environment.best_response()[0]
     (GameTree(1365 infosets, 2730 actions, 2048 leaves), 6, 0.25)
     """
-    sizes = _level_sizes(actions, observations, depth)
-    n_infosets, n_actions = sum(sizes), sum(sizes) * actions
-    _results.check_memory(n_actions, _NUMBERS, "actions, observations and depth")
-    n_inner = n_actions - sizes[-1] * actions
-    number = np.arange(n_actions + 1, dtype=np.int64)
-    tree = GameTree(
-        action_ptr=seal(np.arange(0, n_actions + 1, actions, dtype=np.int64)),
-        infoset_ptr=seal(1 + observations * np.minimum(number, n_inner)),
-        leaf_ptr=seal(np.maximum(number - n_inner, 0)),
-    )
-    picks = np.zeros(0)
-    first = 0
-    for size in sizes:
-        good = np.repeat(picks, observations) if first else np.zeros(1)
-        picks = np.repeat(good, actions)
-        infosets = np.arange(first, first + size)
-        picks[np.arange(size) * actions + infosets % actions] += 1.0
-        first += size
-    probability = np.full(n_infosets, 1.0 / observations)
-    probability[0] = 1.0
-    loss = 0.75 - 0.5 * (picks / depth)
-    return tree, Environment(tree, seal(probability), seal(np.ones(len(loss))), seal(loss))
-
-
-def _level_sizes(actions: int, observations: int, depth: int) -> list[int]:
-    """Return the number of infosets on every level, or refuse a tree that is too large."""
     actions = _checks.integer("actions", actions, 1)
     observations = _checks.integer("observations", observations, 1)
     depth = _checks.integer("depth", depth, 1)
@@ -110,21 +77,39 @@ def _level_sizes(actions: int, observations: int, depth: int) -> list[int]:
     if total * actions > _MOST:
         asked = f"complete({actions},{observations},{depth})"
         raise ValueError(f"actions, observations and depth must give at most 2^31 actions, got {asked}")
-    return sizes
+    n_actions = total * actions
+    _results.check_memory(n_actions, _NUMBERS, "actions, observations and depth")
+    n_inner = n_actions - sizes[-1] * actions
+    number = np.arange(n_actions + 1, dtype=np.int64)
+    tree = GameTree(
+        action_ptr=seal(np.arange(0, n_actions + 1, actions, dtype=np.int64)),
+        infoset_ptr=seal(1 + observations * np.minimum(number, n_inner)),
+        leaf_ptr=seal(np.maximum(number - n_inner, 0)),
+    )
+    picks, first = np.zeros(0), 0
+    for size in sizes:
+        picks = np.repeat(np.repeat(picks, observations) if first else np.zeros(1), actions)
+        picks[np.arange(size) * actions + np.arange(first, first + size) % actions] += 1.0
+        first += size
+    probability = np.full(total, 1.0 / observations)
+    probability[0] = 1.0
+    loss = 0.75 - 0.5 * (picks / depth)
+    return tree, Environment(tree, seal(probability), seal(np.ones(len(loss))), seal(loss))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Game(Row):
-    """A built-in game: what makes it, the names of its parameters (all integers), and small examples."""
+    """A built-in game: what makes it, of parameters that are all integers, and small examples."""
 
     make: Callable[..., Any]
-    parameters: tuple[str, ...] = ()
     examples: tuple[str, ...]
+    source: str = "for measuring"
 
     @property
     def form(self) -> str:
         """How the game is written with its parameters."""
-        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+        names = ", ".join(inspect.signature(self.make).parameters)
+        return f"{self.name}({names})" if names else self.name
 
 
 _ROWS = (
@@ -133,7 +118,6 @@ _ROWS = (
         summary="one card each and one bet, for two players or as many as one says",
         source="Kuhn (1950), A simplified two-person poker",
         make=kuhn_poker,
-        parameters=("players",),
         examples=("kuhn_poker", "kuhn_poker(players=3)"),
     ),
     Game(
@@ -146,17 +130,13 @@ _ROWS = (
     Game(
         name="bandit",
         summary="one infoset with n actions, each of which has a sure loss",
-        source="for measuring",
         make=bandit,
-        parameters=("n",),
         examples=("bandit(10)",),
     ),
     Game(
         name="complete",
         summary="a tree in which all infosets of a level look alike",
-        source="for measuring",
         make=complete,
-        parameters=("actions", "observations", "depth"),
         examples=("complete(3,3,3)",),
     ),
 )
@@ -195,3 +175,103 @@ def _parameters(text: str) -> tuple[list[int], dict[str, int]]:
         else:
             named[match[1]] = int(match[2])
     return placed, named
+
+
+def load(
+    game: object,
+    player: int | str = 0,
+    opponents: object = "uniform",
+    *,
+    recall: str = "check",
+    max_histories: int = MAX_HISTORIES,
+    max_bytes: float = MAX_BYTES,
+    max_seconds: float = math.inf,
+    progress: bool = False,
+) -> tuple[GameTree, Environment]:
+    """Load a game as one player meets it.
+
+    Parameters
+    ----------
+    game : str, path, pyspiel.Game or Source
+        A built-in game, such as ``"kuhn_poker(players=3)"`` (:data:`equinoise.games.catalog.BUILT_IN`);
+        ``"openspiel:NAME(...)"``, any game of OpenSpiel by its own name and parameters, or the game object;
+        the path of a Gambit ``.efg`` file; or a game of your own, as :func:`equinoise.games.from_dict`
+        returns it or a class that is a :class:`equinoise.games.Source`.
+    player : int or str
+        The learner: a number from 0, or a player's label. A string that is no label may be a number.
+    opponents : "uniform", mapping, function or policy
+        How the other players move: uniformly; or ``{infoset label: {action label: probability}}`` or
+        ``{infoset label: [probability, ...]}``, which must cover all their infosets; or a function that takes
+        a label and returns such a row; or a :class:`equinoise.games.Policy`; or for a game of OpenSpiel any
+        policy of its own, in C++ or Python, or an object with ``action_probabilities(state, player)``.
+    recall : "check" or "refine"
+        An infoset that forgets what the learner itself did is refused, or split by the learner's own past. A
+        game of OpenSpiel that has observations and no information states can be refined only: then the
+        learner remembers what it observed whenever it moved, and what it did.
+    max_histories, max_bytes, max_seconds : float
+        Stop with an error, which names the argument to raise, at a game of more nodes than a million, one
+        whose tree takes more than a gigabyte (roughly), or one that takes longer. OpenSpiel's games have
+        100,000 nodes a second or so. One that is far too large is refused after a few thousand, by random
+        playouts that tell so; the chance that one of at most `max_histories` is refused is below 1e-12.
+    progress : bool
+        Whether to count nodes on stderr meanwhile, where that is a terminal.
+
+    Returns
+    -------
+    tree : GameTree
+        The learner's infosets and actions. Where the first move is not the learner's, the root is an infoset
+        with the single action "(start)".
+    environment : Environment
+        Probabilities given that the action above is played and reached. Branches of probability zero are
+        kept, those below an unreachable action are equally likely. A payoff u is the loss
+        ``(u_max - u)/(u_max - u_min)``, with the payoffs found at the leaves, those of probability zero
+        included: so all environments of one game share one scale. Leaves of one action and payoff are one.
+        Where a game gives fractions everything is exact until the last rounding.
+
+    Raises
+    ------
+    FileNotFoundError, ImportError, TypeError, ValueError
+        There is no such ``.efg`` file; OpenSpiel is not installed; an argument is wrong. An infoset forgets
+        (the message names it and two histories of the learner) or has now more, now fewer actions, a
+        probability is wrong (UserWarning where its sum is off by 1e-9 to 1e-5, and scaled), a payoff is not
+        finite, the game is too large; or the learner never moves, though others do or the game is over.
+
+    Examples
+    --------
+    >>> tree, environment = load("kuhn_poker", player=1)
+    >>> tree.n_infosets, tree.action_labels[:3]
+    (7, ('(start)', 'Pass', 'Bet'))
+    """
+    source = source_of(game, recall)
+    if not isinstance(source, tuple):
+        limits: Any = {"max_histories": max_histories, "max_bytes": max_bytes, "max_seconds": max_seconds}
+        return walk(source, player, opponents, recall=recall, progress=progress, **limits)
+    player_number(("0",), player)  # a game with one player, who forgets nothing
+    if opponents != "uniform":
+        raise ValueError(f"opponents must be 'uniform' in a game without any, got {_checks.shown(opponents)}")
+    _checks.choice("recall", recall, ("check", "refine"))
+    Limits(max_histories, max_bytes, max_seconds, progress)
+    return source
+
+
+def source_of(game: object, recall: str = "check") -> Any:
+    """Find what `game` names: a source, or a finished tree and environment."""
+    if isinstance(game, Source) and not isinstance(game, type):
+        return game
+    if is_game(game):
+        return OpenSpielGame(game, recall)
+    if isinstance(game, str) and game.startswith(_PREFIX):
+        return load_openspiel(game.removeprefix(_PREFIX), recall)
+    if isinstance(game, os.PathLike) or (isinstance(game, str) and game.lower().endswith(".efg")):
+        if not Path(game).is_file():
+            raise FileNotFoundError(f"game must be an existing .efg file, but there is no file {str(game)!r}")
+        from equinoise.games.efg.reader import read_efg
+
+        return read_efg(game)
+    source = from_words(game) if isinstance(game, str) else None
+    if source is None:
+        names = ", ".join(row.form for row in BUILT_IN.values())
+        takes = f"one of {names}, openspiel:NAME(...) or the path of an .efg file"
+        words = f"game must be {takes} (in Python also a game object), got {_checks.shown(game)}"
+        raise ValueError(words) if isinstance(game, str) else TypeError(words)
+    return source

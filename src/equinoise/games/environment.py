@@ -20,9 +20,10 @@ def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> Flo
 
     It must be an array of A numbers in [0, 1], and those of an infoset add up to one within 1e-8.
     """
-    is_tree("tree", tree)
+    _checks.instance("tree", tree, GameTree)
     checked = _checks.array(name, policy, np.float64, (tree.n_actions,), low=0.0)
-    infoset, total = kernels.infoset_sum(tree.action_ptr, checked)
+    none = np.zeros_like(tree.action_ptr), np.empty(0)  # no leaves
+    infoset, total = kernels.child_sums(tree.action_ptr, none[0], checked, none[1])
     if not abs(total - 1.0) <= _POLICY_TOLERANCE:
         raise ValueError(f"{name} must add up to 1 over every infoset, got {total} at infoset {infoset}")
     return checked
@@ -31,6 +32,8 @@ def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> Flo
 @dataclass(frozen=True, eq=False)
 class Environment:
     """The probabilities with which the children of every action come about, and the losses at the leaves.
+
+    Arrays are kept or copied as :class:`GameTree` does it, and are read-only.
 
     Parameters
     ----------
@@ -44,17 +47,11 @@ class Environment:
         What the learner loses at each leaf, in [0, 1].
     payoff_range : (float, float), optional
         Smallest and largest payoff ``(u_min, u_max)`` of the game that the losses stand for: a payoff u is
-        the loss ``(u_max - u)/(u_max - u_min)``. When both are equal every loss is 0.
-
-    Notes
-    -----
-    Arrays are kept or copied as :class:`GameTree` does it, and are read-only. ValueError for what is out of
-    range or does not add up, TypeError for another kind of thing.
+        the loss ``(u_max - u)/(u_max - u_min)``. When both are equal every loss is 0. ValueError for what is
+        out of range or does not add up, TypeError for another kind of thing.
 
     Examples
     --------
-    Two actions: the first loses 1/4, the second is a fair coin between nothing and everything.
-
     >>> tree = GameTree(action_ptr=[0, 2], infoset_ptr=[1, 1, 1], leaf_ptr=[0, 1, 3])
     >>> environment = Environment(tree, [1.0], [1.0, 0.5, 0.5], [0.25, 0.0, 1.0], payoff_range=(-1, 3))
     >>> environment.action_loss
@@ -71,7 +68,7 @@ class Environment:
     payoff_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        is_tree("tree", self.tree)
+        _checks.instance("tree", self.tree, GameTree)
         lengths = (self.tree.n_infosets, self.tree.n_leaves, self.tree.n_leaves)
         for name, length in zip(("infoset_prob", "leaf_prob", "leaf_loss"), lengths, strict=True):
             given = getattr(self, name)
@@ -82,10 +79,8 @@ class Environment:
         pointers = self.tree.infoset_ptr, self.tree.leaf_ptr
         worst, total = kernels.child_sums(*pointers, self.infoset_prob, self.leaf_prob)
         if abs(total - 1.0) > _SUM_TOLERANCE:
-            raise ValueError(
-                "infoset_prob and leaf_prob must add up to 1 over the children of every action, "
-                f"got {total} at action {worst}"
-            )
+            what = "infoset_prob and leaf_prob must add up to 1 over the children of every action"
+            raise ValueError(f"{what}, got {total} at action {worst}")
         object.__setattr__(self, "payoff_range", _payoff_range(self.payoff_range))
 
     def __repr__(self) -> str:
@@ -97,10 +92,10 @@ class Environment:
 
     @cached_property
     def action_loss(self) -> Floats:
-        """What each action loses at its own leaves, weighed by the chance that it can be reached, float64[A].
+        """``g(a)``, what each action loses at its own leaves, weighed by the chance to get there, float64[A].
 
-        ``g(a)``: the product of the probabilities on the path (the learner's own moves left out) times the
-        expected loss of the leaves directly below a. A reduced strategy loses the sum of g over its actions.
+        The product of the probabilities on the path (the learner's own moves left out) times the expected
+        loss of the leaves directly below a. A reduced strategy loses the sum of g over its actions.
         """
         tree = self.tree
         pointers = tree.action_ptr, tree.infoset_ptr, tree.leaf_ptr
@@ -118,9 +113,8 @@ class Environment:
         The first child with ``u < cumulative`` is a draw from them, for a uniform u in (0, 1); it exists for
         every such u and never has probability zero.
         """
-        infosets, leaves = kernels.cumulative(
-            self.tree.infoset_ptr, self.tree.leaf_ptr, self.infoset_prob, self.leaf_prob
-        )
+        pointers = self.tree.infoset_ptr, self.tree.leaf_ptr
+        infosets, leaves = kernels.cumulative(*pointers, self.infoset_prob, self.leaf_prob)
         return seal(infosets), seal(leaves)
 
     def expected_loss(self, policy: ArrayLike) -> float:
@@ -143,15 +137,11 @@ class Environment:
     def utility(self, loss: float | Floats) -> float | Floats:
         """Turn a loss, or an array of them, back into the game's payoff, ``u_max - loss (u_max - u_min)``.
 
-        Raises
-        ------
-        ValueError
-            The environment was made of losses alone and knows no payoffs.
+        ValueError where the environment was made of losses alone and knows no payoffs.
         """
         if self.payoff_range is None:
-            raise ValueError(
-                "utility needs the payoff_range that the losses stand for, and this environment has none"
-            )
+            missing = "the payoff_range that the losses stand for, and this environment has none"
+            raise ValueError(f"utility needs {missing}")
         low, high = self.payoff_range
         if np.ndim(loss) == 0:
             value = _checks.number("loss", loss)
@@ -171,23 +161,15 @@ def _loss_range(tree: GameTree, low: Floats, high: Floats) -> Floats:
     return seal(ranges)
 
 
-def is_tree(name: str, value: object) -> None:
-    """Refuse what is no tree."""
-    if not isinstance(value, GameTree):
-        raise TypeError(f"{name} must be a GameTree, got {_checks.shown(value)}")
-
-
 def _payoff_range(value: object) -> tuple[float, float] | None:
-    """Check a pair of payoffs, smallest first."""
     if value is None:
         return None
+    got = _checks.shown(value)
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise TypeError(
-            f"payoff_range must be a pair (smallest, largest) or None, got {_checks.shown(value)}"
-        )
+        raise TypeError(f"payoff_range must be a pair (smallest, largest) or None, got {got}")
     low, high = (_checks.number("payoff_range", end) for end in value)
     if low > high:
-        raise ValueError(f"payoff_range must be (smallest, largest), got {_checks.shown(value)}")
+        raise ValueError(f"payoff_range must be (smallest, largest), got {got}")
     return low, high
 
 
@@ -225,9 +207,8 @@ class Schedule:
             raise ValueError("entries must hold at least one pair (environment, trials), got none")
         for i, (environment, _) in enumerate(entries):
             if not environment.tree.same_as(entries[0][0].tree):
-                raise ValueError(
-                    f"entries must share one tree, but that of entries[{i}] differs from the first"
-                )
+                other = f"entries[{i}] differs from the first"
+                raise ValueError(f"entries must share one tree, but that of {other}")
         if sum(trials for _, trials in entries) > _MOST_TRIALS:
             raise ValueError(f"entries must last at most {_MOST_TRIALS} trials together")
         object.__setattr__(self, "entries", entries)
@@ -249,12 +230,7 @@ class Schedule:
             The losses at the leaves in each trial, in [0, 1]; or what returns those of trial t, float64[L],
             and is asked once for each, beforehand: the adversary does not see how the learner plays.
         trials : int, optional
-            T, which a callable does not tell.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For losses of another shape or range, and anything of the wrong kind.
+            T, which a callable does not tell. TypeError or ValueError for wrong arguments.
 
         Examples
         --------
@@ -325,21 +301,17 @@ def _losing(environment: Environment, leaf_loss: Floats) -> Environment:
 
 
 def _entry(i: int, entry: object) -> tuple[Environment, int]:
-    """Check one pair of a schedule."""
     if not isinstance(entry, tuple | list) or len(entry) != 2:
         raise TypeError(f"entries[{i}] must be a pair (environment, trials), got {_checks.shown(entry)}")
-    if not isinstance(entry[0], Environment):
-        raise TypeError(f"entries[{i}][0] must be an Environment, got {_checks.shown(entry[0])}")
-    return entry[0], _checks.integer(f"entries[{i}][1] (trials)", entry[1], minimum=1, maximum=2**62)
+    environment = _checks.instance(f"entries[{i}][0]", entry[0], Environment)
+    return environment, _checks.integer(f"entries[{i}][1] (trials)", entry[1], 1, _MOST_TRIALS)
 
 
 # What play is worth, in the game's own payoff.
 
 
 def uniform_value(environment: Environment) -> float:
-    """Return the expected payoff of playing all actions of an infoset with the same probability.
-
-    Here and below the environment must be one that knows its payoff_range, or ValueError is raised.
+    """Return the expected payoff of uniform play; ValueError where the environment knows no payoff_range.
 
     Examples
     --------
@@ -351,9 +323,7 @@ def uniform_value(environment: Environment) -> float:
 
 
 def policy_value(environment: Environment, policy: ArrayLike) -> float:
-    """Return the expected payoff of a behaviour policy float64[A], the probabilities of its actions.
-
-    ValueError for what is no policy, and as in :func:`uniform_value`.
+    """Return the expected payoff of a policy float64[A]; errors are as of :func:`uniform_value`.
 
     Examples
     --------
@@ -378,6 +348,5 @@ def best_response_value(environment: Environment) -> float:
 
 
 def _known(environment: object) -> Environment:
-    if not isinstance(environment, Environment):
-        raise TypeError(f"environment must be an Environment, got {_checks.shown(environment)}")
-    return environment
+    known: Environment = _checks.instance("environment", environment, Environment)
+    return known

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from equinoise import _checks
 from equinoise._typing import Any, Floats, Ints, Iterable, Iterator, NamedTuple, Sequence
 from equinoise.games import kernels
-from equinoise.games.loading import source_of
+from equinoise.games.catalog import source_of
 from equinoise.games.policy import Policy, listed, plans_on
 from equinoise.games.tree import GameTree, seal
-from equinoise.games.walk.limits import BUDGETS, Limits
 from equinoise.games.walk.others import CHANCE, TERMINAL, Distributions
 from equinoise.games.walk.record import Record, losses
-from equinoise.games.walk.walk import Source, check_source, visit
+from equinoise.games.walk.walk import BUDGETS, Limits, Source, check_source, visit
 
 NODE = np.dtype([("mover", np.int64), ("first", np.int64), ("own", np.int64)])
 
@@ -26,19 +25,16 @@ NODE = np.dtype([("mover", np.int64), ("first", np.int64), ("own", np.int64)])
 class Histories(NamedTuple):
     """Every history of a game of P players, Z of them terminal, as kernels take them.
 
-    nodes NODE[H], the root first: who moves (a player, or CHANCE or TERMINAL of the walk); the first child,
-    which the others follow; and a number, of the infoset in the mover's tree, of the chance node, or of the
-    terminal history. outcome_ptr int64[N+1] and outcome_cum: where each chance node's running sums of
-    probabilities stand. reach float64[Z]: the product of chance's probabilities; last int64[Z, P]: each
-    player's last action, in its tree; loss float64[Z, P].
+    Of a node there are who moves (a player, or CHANCE or TERMINAL of the walk); the first child, which the
+    others follow; and a number, of the infoset in the mover's tree, the chance node, or the terminal history.
     """
 
-    nodes: NDArray[np.void]
-    outcome_ptr: Ints
-    outcome_cum: Floats
-    reach: Floats
-    last: Ints
-    loss: Floats
+    nodes: NDArray[np.void]  # NODE[H], the root first
+    outcome_ptr: Ints  # [N+1], where a chance node's probabilities stand
+    outcome_cum: Floats  # running sums of these
+    reach: Floats  # [Z], the product of chance's probabilities
+    last: Ints  # [Z, P], each player's last action, in its tree
+    loss: Floats  # [Z, P]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +101,8 @@ def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGa
     """Load a game as all its players meet it; a JointGame is returned as it is.
 
     Options, errors and warnings are those of :func:`load`; a game of one player alone, such as
-    ``"bandit(3)"``, is a ValueError, and so are payoffs too far apart for a float. What is kept takes 24
-    bytes a history, and 16 bytes a player more for each that is terminal; `max_bytes` counts only the largest
-    of the trees.
+    ``"bandit(3)"``, is a ValueError, and so are payoffs too far apart for a float. It keeps 24 bytes a
+    history and 16 a player more for each terminal one; `max_bytes` counts only the largest of the trees.
 
     Examples
     --------
@@ -129,7 +124,7 @@ def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGa
     records = [Record(player, refine=refine, exact=exact) for player in range(source.n_players)]
     found, distributions = _Found(), Distributions()
     with budgets.watching():
-        visit(source, records, budgets, distributions, found=found)
+        visit(source, records, budgets, distributions, None, found)
         distributions.warn(stacklevel=3)
         trees, environments = zip(*(record.finish() for record in records), strict=True)
     nodes = np.empty(len(found.mover), dtype=NODE)
@@ -153,10 +148,7 @@ def load_joint(game: object, *, recall: str = "check", **limits: Any) -> JointGa
 
 
 class _Found:
-    """What a walk meets: by history, by chance node, and by terminal history.
-
-    Histories are numbered as they are opened: the children of one together.
-    """
+    """What a walk meets; histories are numbered as they are opened, the children of one together."""
 
     def __init__(self) -> None:
         self.mover, self.first, self.own = array("q", [0]), array("q", [0]), array("q", [0])
@@ -186,23 +178,16 @@ class _Found:
 def exploitability(game: object, policies: Iterable[object]) -> float:
     """Return how much the players could gain, each by a best response to what the others play.
 
+    In the game's own payoff: the sum of all gains, called NashConv [1]_, 0 in an equilibrium. For two players
+    whose payoffs always add up to the same it is halved, as OpenSpiel's exploitability is.
+
     Parameters
     ----------
     game : str, path, pyspiel.Game, Source or JointGame
-        As of :func:`load_joint`.
+        As of :func:`load_joint`, with its errors.
     policies : P of Policy, float64[A], mapping, function or "uniform"
-        One for each player, on its tree; mappings and functions as the opponents of :func:`load`.
-
-    Returns
-    -------
-    float
-        In the game's own payoff: the sum of all gains, called NashConv [1]_, 0 in an equilibrium. For two
-        players whose payoffs always add up to the same it is halved, as OpenSpiel's exploitability is.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As of :func:`load_joint`, and for policies that are not one for each player.
+        One for each player, on its tree, else TypeError or ValueError; mappings and functions as opponents of
+        :func:`load`.
 
     References
     ----------
@@ -238,7 +223,6 @@ def best_response(game: object, policies: Iterable[object], player: int) -> tupl
 
 
 def _plans(game: JointGame, policies: Iterable[object]) -> list[Floats]:
-    """Return the realization plans of policies, one for each player."""
     given = listed(policies)
     if len(given) != len(game.trees):
         raise ValueError(f"policies must be {len(game.trees)}, one for each player, got {len(given)}")

@@ -6,7 +6,7 @@ those of :class:`equinoise.games.GameTree`: int64 ``action_ptr`` [I+1], ``infose
 [A+1], with I infosets, A actions and L leaves.
 
 Each pass is a function that makes the arrays of the result, next to the kernel that fills them. Inputs reach
-the kernel as read-only views, a type of its own to the compiler, so that every kernel is compiled once.
+the kernel as a tuple of read-only views, a type of its own to the compiler, so that each is compiled once.
 """
 
 import math
@@ -21,7 +21,7 @@ def _run(kernel: Any, inputs: Iterable[Array], *results: Array) -> Any:
     views = [array.view() for array in inputs]
     for view in views:
         view.flags.writeable = False
-    return kernel(*views, *results)
+    return kernel(tuple(views), *results)
 
 
 def log_strategies(action_ptr: Ints, infoset_ptr: Ints) -> Floats:
@@ -36,7 +36,8 @@ def log_strategies(action_ptr: Ints, infoset_ptr: Ints) -> Floats:
 
 
 @njit
-def _log_strategies(action_ptr: Ints, infoset_ptr: Ints, of_action: Floats, of_infoset: Floats) -> None:
+def _log_strategies(tree: tuple[Ints, Ints], of_action: Floats, of_infoset: Floats) -> None:
+    action_ptr, infoset_ptr = tree
     for s in range(action_ptr.shape[0] - 2, -1, -1):
         largest = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
@@ -51,23 +52,18 @@ def _log_strategies(action_ptr: Ints, infoset_ptr: Ints, of_action: Floats, of_i
         of_infoset[s] = largest + math.log(scaled)
 
 
-def child_sums(
-    infoset_ptr: Ints, leaf_ptr: Ints, infoset_prob: Floats, leaf_prob: Floats
-) -> tuple[int, float]:
-    """Return the action whose children's probabilities miss one by most, the first such, and their sum."""
-    action, total = _run(_child_sums, (infoset_ptr, leaf_ptr, infoset_prob, leaf_prob))
+def child_sums(infoset_ptr: Ints, leaf_ptr: Ints, *probabilities: Floats) -> tuple[int, float]:
+    """Return the action whose children's probabilities miss one by most, the first such, and their sum.
+
+    `probabilities` are those of infosets and of leaves. Of infosets and their actions alike.
+    """
+    action, total = _run(_child_sums, (infoset_ptr, leaf_ptr, *probabilities))
     return int(action), float(total)
 
 
-def infoset_sum(action_ptr: Ints, policy: Floats) -> tuple[int, float]:
-    """Return the infoset whose action probabilities miss one by most, the first such, and their sum."""
-    return child_sums(action_ptr, np.zeros_like(action_ptr), policy, np.empty(0))
-
-
 @njit
-def _child_sums(
-    infoset_ptr: Ints, leaf_ptr: Ints, infoset_prob: Floats, leaf_prob: Floats
-) -> tuple[int, float]:
+def _child_sums(given: Any) -> tuple[int, float]:
+    infoset_ptr, leaf_ptr, infoset_prob, leaf_prob = given
     worst, total_of_worst = 0, 1.0
     for a in range(infoset_ptr.shape[0] - 1):
         total = 0.0
@@ -80,29 +76,21 @@ def _child_sums(
     return worst, total_of_worst
 
 
-def cumulative(
-    infoset_ptr: Ints, leaf_ptr: Ints, infoset_prob: Floats, leaf_prob: Floats
-) -> tuple[Floats, Floats]:
-    """Add up the probabilities over the children of every action, infosets first, then leaves.
+def cumulative(infoset_ptr: Ints, leaf_ptr: Ints, *probabilities: Floats) -> tuple[Floats, ...]:
+    """Add up the probabilities, of infosets and of leaves, over the children of every action, in this order.
 
     From the last child of positive probability on the sum is exactly one, so that the first child with
     ``u < cumulative`` exists for every u in (0, 1) and never has probability zero. The root, which is
     nobody's child, holds one.
     """
-    sums = np.ones(len(infoset_prob)), np.ones(len(leaf_prob))
-    _run(_cumulative, (infoset_ptr, leaf_ptr, infoset_prob, leaf_prob), *sums)
+    sums = tuple(np.ones(len(each)) for each in probabilities)
+    _run(_cumulative, (infoset_ptr, leaf_ptr, *probabilities), *sums)
     return sums
 
 
 @njit
-def _cumulative(
-    infoset_ptr: Ints,
-    leaf_ptr: Ints,
-    infoset_prob: Floats,
-    leaf_prob: Floats,
-    infoset_cum: Floats,
-    leaf_cum: Floats,
-) -> None:
+def _cumulative(given: Any, infoset_cum: Floats, leaf_cum: Floats) -> None:
+    infoset_ptr, leaf_ptr, infoset_prob, leaf_prob = given
     for a in range(infoset_ptr.shape[0] - 1):
         total = 0.0
         for child in range(infoset_ptr[a], infoset_ptr[a + 1]):
@@ -138,16 +126,8 @@ def action_loss(pointers: tuple[Ints, Ints, Ints], *chance: Floats) -> Floats:
 
 
 @njit
-def _action_loss(
-    action_ptr: Ints,
-    infoset_ptr: Ints,
-    leaf_ptr: Ints,
-    infoset_prob: Floats,
-    leaf_prob: Floats,
-    leaf_loss: Floats,
-    reach: Floats,
-    result: Floats,
-) -> None:
+def _action_loss(given: Any, reach: Floats, result: Floats) -> None:
+    action_ptr, infoset_ptr, leaf_ptr, infoset_prob, leaf_prob, leaf_loss = given
     for s in range(action_ptr.shape[0] - 1):
         for a in range(action_ptr[s], action_ptr[s + 1]):
             for child in range(infoset_ptr[a], infoset_ptr[a + 1]):
@@ -171,9 +151,8 @@ def best_response_value(action_ptr: Ints, infoset_ptr: Ints, loss: Floats) -> tu
 
 
 @njit
-def _best_response_value(
-    action_ptr: Ints, infoset_ptr: Ints, loss: Floats, value: Floats, policy: Floats
-) -> None:
+def _best_response_value(given: tuple[Ints, Ints, Floats], value: Floats, policy: Floats) -> None:
+    action_ptr, infoset_ptr, loss = given
     for s in range(action_ptr.shape[0] - 2, -1, -1):
         best, least = action_ptr[s], np.inf
         for a in range(action_ptr[s], action_ptr[s + 1]):
@@ -194,9 +173,8 @@ def realization_plan(action_ptr: Ints, infoset_ptr: Ints, policy: Floats) -> Flo
 
 
 @njit
-def _realization_plan(
-    action_ptr: Ints, infoset_ptr: Ints, policy: Floats, reach: Floats, result: Floats
-) -> None:
+def _realization_plan(given: tuple[Ints, Ints, Floats], reach: Floats, result: Floats) -> None:
+    action_ptr, infoset_ptr, policy = given
     for s in range(action_ptr.shape[0] - 1):
         for a in range(action_ptr[s], action_ptr[s + 1]):
             result[a] = reach[s] * policy[a]

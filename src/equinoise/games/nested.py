@@ -3,13 +3,12 @@
 import numbers
 import re
 from array import array
-from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any
+from equinoise._typing import Any, Iterator, Sequence
 from equinoise.games.efg import grammar
 from equinoise.games.efg.reader import GambitGame
 from equinoise.games.environment import Environment
@@ -30,13 +29,8 @@ def from_nested(nested: Any) -> tuple[GameTree, Environment]:
     ----------
     nested : list
         An infoset: a list of actions. An action is a list of children, all equally likely; a child is an
-        infoset (a list) or a number in [0, 1], which is a leaf with that loss.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Something in it is neither list nor number, an empty list, or a number outside [0, 1]; the message
-        names the place, such as ``nested[0][1]``.
+        infoset (a list) or a number in [0, 1], which is a leaf with that loss. TypeError or ValueError for
+        anything else names the place, such as ``nested[0][1]``.
 
     Examples
     --------
@@ -121,13 +115,12 @@ def _check_ends(name: str, value: object) -> None:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """Yield the lists and dicts that another one holds."""
     held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return (part for part in held if isinstance(part, dict | list | tuple))
 
 
 def from_dict(game: dict[str, Any]) -> GambitGame:
-    """Make a game of many players from nested dicts, as JSON can hold them.
+    """Make a game of many players, for :func:`equinoise.games.load`, from nested dicts as JSON can hold them.
 
     Parameters
     ----------
@@ -139,18 +132,8 @@ def from_dict(game: dict[str, Any]) -> GambitGame:
         * ``{"chance": {label: probability, ...}, "actions": {label: node, ...}}`` with the same labels;
         * ``{"payoffs": [number, ...]}``, one for each player.
 
-        Numbers may be strings, such as "1/3", and are exact then.
-
-    Returns
-    -------
-    GambitGame
-        What :func:`equinoise.games.load` takes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A node is none of these, or the dicts never end; the message names the place, such as
-        ``game['root']['heads']['bet']``.
+        Numbers may be strings, such as "1/3", and are exact then. TypeError or ValueError where a node is not
+        like this, or the dicts never end, names the place, such as ``game['root']['heads']['bet']``.
 
     Examples
     --------
@@ -217,9 +200,8 @@ def _node(node: Any, players: Sequence[str], distributions: Distributions) -> _N
             raise TypeError(f"payoffs must be a list of {len(players)} numbers")
         return TERMINAL, "", (), tuple(map(_number, payoffs))
     if keys not in ({"chance", "actions"}, {"player", "infoset", "actions"}):
-        raise TypeError(
-            "a node must be a dict of payoffs, of chance and actions, or of player, infoset and actions"
-        )
+        words = "of payoffs, of chance and actions, or of player, infoset and actions"
+        raise TypeError(f"a node must be a dict {words}")
     actions = node["actions"]
     if not isinstance(actions, dict) or not actions or not all(isinstance(label, str) for label in actions):
         raise TypeError("actions must be a dict of nodes by their labels")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import methodcaller
-from typing import Any
 
 from equinoise import _checks
+from equinoise._typing import Any, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 
 def pyspiel_module() -> Any:
@@ -78,9 +77,8 @@ class OpenSpielGame:
             with _quiet_stderr():
                 return self.game.new_initial_state()
         except Exception as error:
-            raise ValueError(
-                f"game {_one_line(self.game)} has no initial state, says OpenSpiel: {_one_line(error)}"
-            ) from error
+            words = f"says OpenSpiel: {_one_line(error)}"
+            raise ValueError(f"game {_one_line(self.game)} has no initial state, {words}") from error
 
     def kind(self, state: Any) -> int:
         """Return the player to move; OpenSpiel numbers chance and the end as the walk does."""
@@ -92,10 +90,8 @@ class OpenSpielGame:
 
     def expand(self, state: Any) -> tuple[int, Iterable[Any]]:
         """Return the number of children and the children."""
-        if state.is_chance_node():
-            actions = [action for action, _ in state.chance_outcomes()]
-        else:
-            actions = state.legal_actions()
+        chance = state.is_chance_node()
+        actions = [action for action, _ in state.chance_outcomes()] if chance else state.legal_actions()
         return len(actions), map(state.child, actions)
 
     def child(self, state: Any, i: int) -> Any:

@@ -161,7 +161,6 @@ class _Leduc:
         return known, known
 
     def _paid(self, state: Hand) -> list[int]:
-        """Return what each player has put in."""
         paid = [1, 1]
         for moves, raised in ((state.first, 2), (state.second, 4)):
             for turn, move in enumerate(moves):

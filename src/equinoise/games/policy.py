@@ -7,7 +7,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Iterable, Mapping, Sequence
 from equinoise.games import kernels
-from equinoise.games.environment import check_policy, is_tree
+from equinoise.games.environment import check_policy
 from equinoise.games.tree import GameTree, keep, rebuilt
 from equinoise.games.walk.others import Distributions, distinct_names, row_of
 
@@ -15,21 +15,8 @@ from equinoise.games.walk.others import Distributions, distinct_names, row_of
 def realization_plan(tree: GameTree, policy: ArrayLike) -> Floats:
     """Return the learner's own probability of playing each action: the product of its policy along the path.
 
-    Parameters
-    ----------
-    tree : GameTree
-    policy : float64[A]
-        The probability of each action in its infoset.
-
-    Returns
-    -------
-    float64[A]
-        Also called the sequence form; the part of chance and of the others is left out.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no tree, and for a policy that does not add up to 1 over every infoset.
+    `policy` and the result, also called the sequence form, are float64[A]; the part of chance and others is
+    left out. TypeError for what is no tree, ValueError for a policy that does not add up to 1 everywhere.
 
     References
     ----------
@@ -88,16 +75,11 @@ class Policy:
         tree = self.tree
         place = np.arange(tree.n_actions) - tree.action_ptr[tree.action_infoset]
         infosets = np.array(tree.infoset_labels or range(tree.n_infosets), dtype=object)
-        return pd.DataFrame(
-            {
-                "infoset": tree.action_infoset,
-                "infoset_label": infosets[tree.action_infoset].astype(str),
-                "action": np.arange(tree.n_actions),
-                "action_label": np.array(tree.action_labels or place, dtype=object).astype(str),
-                "probability": self.values,
-                "reach": self.realization_plan(),
-            }
-        )
+        columns: dict[str, Any] = {"infoset": tree.action_infoset}
+        columns |= {"infoset_label": infosets[tree.action_infoset].astype(str)}
+        columns |= {"action": np.arange(tree.n_actions)}
+        columns |= {"action_label": np.array(tree.action_labels or place, dtype=object).astype(str)}
+        return pd.DataFrame(columns | {"probability": self.values, "reach": self.realization_plan()})
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{infoset label: {action label: probability}}``, which :func:`load` takes of an opponent.
@@ -105,39 +87,26 @@ class Policy:
         A label that is empty or repeated, or not there, is replaced by the number as a string: of the infoset
         in the tree, of the action in its infoset. So every action has its entry.
         """
-        tree = self.tree
-        actions = tree.action_labels or ("",) * tree.n_actions
-        values = self.values.tolist()
-        bounds = tree.action_ptr.tolist()
-        result = {}
+        tree, values, result = self.tree, self.values.tolist(), {}
+        actions, bounds = tree.action_labels or ("",) * tree.n_actions, tree.action_ptr.tolist()
         for s, name in enumerate(distinct_names(tree.infoset_labels or ("",) * tree.n_infosets)):
             own = slice(bounds[s], bounds[s + 1])
             result[name] = dict(zip(distinct_names(actions[own]), values[own], strict=True))
         return result
 
     def to_openspiel(self, game: Any, player: int = 0) -> Any:
-        """Return the policy as one of OpenSpiel, for its algorithms.
+        """Return a player's policy as one of OpenSpiel, uniform for all others, for its algorithms.
 
-        Parameters
-        ----------
-        game : pyspiel.Game or str
-            The game that the tree was made of, or its name. One of simultaneous moves is made turn-based
-            (the result's ``game``), and the policy is for that.
-        player : int
-            Whose policy it is.
-
-        Returns
-        -------
-        open_spiel.python.policy.Policy
-            Uniform for all other players; ``to_tabular()`` makes a table of it.
+        `game` is the pyspiel.Game that the tree was made of, or its name. One of simultaneous moves is made
+        turn-based (the result's ``game``), and the policy is for that. ``to_tabular()`` makes a table of the
+        result; ValueError where infosets share labels or have none.
         """
         from equinoise.games.openspiel import as_openspiel
 
         labels = self.tree.infoset_labels
         if labels is None or len(set(labels)) < len(labels):
-            raise ValueError(
-                "values must be for a tree whose infosets have labels of their own, as OpenSpiel's have"
-            )
+            own = "whose infosets have labels of their own, as OpenSpiel's have"
+            raise ValueError(f"values must be for a tree {own}")
         bounds = self.tree.action_ptr.tolist()
         rows = {label: self.values[bounds[s] : bounds[s + 1]].tolist() for s, label in enumerate(labels)}
         return as_openspiel(game, player, rows)
@@ -157,15 +126,11 @@ def average_policy(tree: GameTree, policies: Iterable[object], weights: ArrayLik
     ----------
     tree : GameTree
     policies : N of Policy, float64[A], mapping, function or "uniform"
-        As of :func:`exploitability`, all on this tree.
+        As of :func:`exploitability`, all on this tree. Their realization plans are averaged; in infosets that
+        none of them gets to the result is uniform.
     weights : float64[N], optional
-        How often each is drawn, up to a factor; alike by default.
-
-    Returns
-    -------
-    Policy
-        Of the average of the realization plans; uniform in infosets that none of them gets to. TypeError or
-        ValueError for other policies, and for weights that are negative or all 0.
+        How often each is drawn, up to a factor; alike by default. TypeError or ValueError for other policies,
+        and for weights that are negative or all 0.
 
     Examples
     --------
@@ -174,7 +139,7 @@ def average_policy(tree: GameTree, policies: Iterable[object], weights: ArrayLik
     >>> average_policy(tree, [[1, 0, 1, 0], [0, 1, 0.25, 0.75]], [1, 3]).values
     array([0.25, 0.75, 0.25, 0.75])
     """
-    is_tree("tree", tree)
+    _checks.instance("tree", tree, GameTree)
     given = listed(policies)
     if not given:
         raise ValueError("policies must be at least one, got none")

@@ -13,7 +13,6 @@ from equinoise._checkpoint import kept_as
 from equinoise._files import loaded, save_arrays
 from equinoise._typing import Any, Array, Callable, Flags, Floats, Ints, Sequence
 
-_Int = Ints
 _KIND = "equinoise game tree, version 1"
 POINTERS = ("action_ptr", "infoset_ptr", "leaf_ptr")
 LABELS = ("infoset_labels", "action_labels")
@@ -50,7 +49,8 @@ class GameTree:
 
     The children of an infoset are its actions, the children of an action are infosets and leaves. Everything
     is numbered breadth first, so children are contiguous and three pointer arrays hold the whole tree. It is
-    checked whole when it is built, and its arrays are read-only.
+    checked whole when it is built, and its arrays are read-only: one that is sealed (``flags.writeable`` is
+    False) and owns its memory is kept as it is, any other is copied.
 
     Parameters
     ----------
@@ -63,18 +63,11 @@ class GameTree:
         Action a leads to the leaves ``range(leaf_ptr[a], leaf_ptr[a + 1])``. Begins with 0 and ends with L.
         Every action has at least one child, infoset or leaf.
     infoset_labels, action_labels : sequence of str, optional
-        One label for each infoset, and for each action. Labels may be empty or repeated.
-
-    Notes
-    -----
-    An array that is sealed (``flags.writeable`` is False) and owns its memory is kept as it is; any other is
-    copied. A caller with a huge array saves the copy by sealing it first, and no caller's array is changed.
-    ValueError says what is wrong with pointers or labels, and TypeError with their kind.
+        One label for each infoset, and for each action. Labels may be empty or repeated. ValueError says what
+        is wrong with pointers or labels, and TypeError with their kind.
 
     Examples
     --------
-    Two actions; the first ends the game, the second leads to another infoset or, by chance, to a leaf:
-
     >>> tree = GameTree(action_ptr=[0, 2, 4], infoset_ptr=[1, 1, 2, 2, 2], leaf_ptr=[0, 1, 2, 3, 4])
     >>> tree
     GameTree(2 infosets, 4 actions, 4 leaves)
@@ -178,14 +171,11 @@ class GameTree:
 
         Examples
         --------
-        >>> from equinoise.games import from_nested
-        >>> print(from_nested([[0.5], [0.0, [[0.75], [1.0]]]])[0].to_text())
+        >>> from equinoise.games import bandit
+        >>> print(bandit(2)[0].to_text())
         infoset 0
           action 0: 1 leaves
           action 1: 1 leaves
-            infoset 1
-              action 2: 1 leaves
-              action 3: 1 leaves
         """
         most = _checks.integer("most", most, 1)
         infosets, actions = self.infoset_labels, self.action_labels
@@ -221,7 +211,6 @@ def parts(tree: GameTree) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _labels(name: str, labels: Sequence[str] | None, length: int) -> tuple[str, ...] | None:
-    """Check the labels of a tree."""
     if labels is None:
         return None
     if isinstance(labels, str) or not isinstance(labels, Sequence):
@@ -235,24 +224,18 @@ def _labels(name: str, labels: Sequence[str] | None, length: int) -> tuple[str, 
     return result
 
 
-def _check_pointers(action_ptr: _Int, infoset_ptr: _Int, leaf_ptr: _Int) -> None:
-    """Refuse pointer arrays that are no tree numbered breadth first."""
+def _check_pointers(action_ptr: Ints, infoset_ptr: Ints, leaf_ptr: Ints) -> None:
     n_infosets, n_actions = len(action_ptr) - 1, len(infoset_ptr) - 1
     for name, ptr in (("action_ptr", action_ptr), ("infoset_ptr", infoset_ptr)):
         if len(ptr) < 2:
             raise ValueError(f"{name} must have at least 2 entries, got {len(ptr)}")
     _ends("action_ptr", action_ptr, 0, n_actions, "the number of actions, len(infoset_ptr) - 1")
     _ends("infoset_ptr", infoset_ptr, 1, n_infosets, "the number of infosets, len(action_ptr) - 1")
-    if len(leaf_ptr) != n_actions + 1:
-        raise ValueError(
-            f"leaf_ptr must have as many entries as infoset_ptr, {n_actions + 1}, got {len(leaf_ptr)}"
-        )
+    if (n := len(leaf_ptr)) != n_actions + 1:
+        raise ValueError(f"leaf_ptr must have as many entries as infoset_ptr, {n_actions + 1}, got {n}")
     _ends("leaf_ptr", leaf_ptr, 0, None, "")
-    _all(
-        "action_ptr must rise: an infoset has at least one action",
-        action_ptr[1:] > action_ptr[:-1],
-        "infoset",
-    )
+    rises = action_ptr[1:] > action_ptr[:-1]
+    _all("action_ptr must rise: an infoset has at least one action", rises, "infoset")
     for name, ptr in (("infoset_ptr", infoset_ptr), ("leaf_ptr", leaf_ptr)):
         _all(f"{name} must not fall", ptr[1:] >= ptr[:-1], "action")
     has_child = infoset_ptr[1:] > infoset_ptr[:-1]

@@ -59,6 +59,10 @@ class Report:
         more = np.log10(max(abs(value) / span, 1.0)) if np.isfinite(span) and span > 0.0 else 0.0
         return f"{value:.{4 + math.ceil(more)}g}"
 
+    def to_frame(self) -> DataFrame:
+        """Return the frame."""
+        return self.frame
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the means' intervals over the rounds; return the Axes."""
         from equinoise.report import figures

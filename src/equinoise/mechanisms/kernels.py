@@ -67,8 +67,12 @@ def popcount(n: Any) -> Any:
 
 @njit(forceinline=True)
 def kary_digit(n: Any, half: Any) -> Any:
-    """Return the lowest digit of n >= 0 in balanced base k = 2 half + 1."""
-    return np.int64(np.uint64(n + half) % np.uint64(2 * half + 1)) - half
+    """Return the lowest digit of 0 <= n < 2^50 in balanced base k = 2 half + 1.
+
+    Times 1/k in place of a division: half a unit is added, so that what is rounded off decides nothing.
+    """
+    quotient = np.int64((n + half + 0.5) * (1.0 / (2.0 * half + 1.0)))
+    return n - quotient * (2 * half + 1)
 
 
 @njit
@@ -112,6 +116,15 @@ def hybrid_total(totals: Floats, base: int, n: int, value: float) -> float:
     return total
 
 
+@njit
+def kary_begins(n: int, half: int) -> bool:
+    """Return whether the n-th sum is the first that takes draws off at a level: n is (k^j + 1)/2."""
+    reach = half
+    while reach < n - 1:
+        reach += reach * 2 * half + half
+    return reach == n - 1
+
+
 @njit(forceinline=True)
 def kary_total(kept: Floats, base: int, n: int, half: int, digit: int, noise: float, block: Any) -> float:
     """Return the noise in the n-th sum of a k-ary counter, in units of a node's scale; half is (k - 1)/2.
@@ -122,7 +135,19 @@ def kary_total(kept: Floats, base: int, n: int, half: int, digit: int, noise: fl
     taken off in the next k. Only a level's first ones come from the xoshiro256++ stream that begins at
     `block`, where `digit`, the lowest of n - 1, is half, so that it turns.
     """
-    at, rest, part = base, n - 1, half + 1
+    if digit != half:
+        old, back = kept[base], base + half + 1 + min(digit, -1)  # of use for digits below 0
+        spare = kept[back]
+        kept[back] = spare if digit >= 0 else noise
+        kept[base] = old + (noise if digit >= 0 else spare)
+        return kept[base]
+    return _kary_turn(kept, base, n, half, noise, block)
+
+
+@njit
+def _kary_turn(kept: Floats, base: int, n: int, half: int, noise: float, block: Any) -> float:
+    """Do so where the lowest digit turns from half to -half."""
+    at, rest, part, digit = base, n - 1, half + 1, half
     s0, s1, s2, s3 = block
     while digit == half:
         taken = 0.0

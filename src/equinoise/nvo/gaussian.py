@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _elementary
 from equinoise._random import stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Iterator
 from equinoise.nvo import kernels
@@ -57,7 +57,9 @@ class GaussianNoise:
         """Return M of the given bins int64[B], float64[B, V, K]."""
         distance = np.abs(bins[:, None] - np.arange(self.n_bins)) / self.n_bins
         exponent = -0.5 * (distance[:, None, :] / self.scales[:, None]) ** 2
-        mass = np.where(exponent > _SMALLEST, np.exp(np.maximum(exponent, _SMALLEST)), 0.0)
+        mass = np.empty(exponent.shape)
+        _elementary.fill_exp(np.maximum(exponent, _SMALLEST).ravel(), mass.ravel())
+        mass[exponent <= _SMALLEST] = 0.0
         return np.asarray(mass / mass.sum(axis=2, keepdims=True))
 
     def column(self, x: int) -> Floats:

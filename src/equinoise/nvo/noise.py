@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _elementary
 from equinoise._typing import Floats, Ints, Sequence
 from equinoise.nvo import kernels
 from equinoise.nvo.search import dynamics
@@ -134,9 +134,9 @@ def chosen_scales(scales: Any, histogram: Histogram, epsilon: float) -> Floats:
     if isinstance(scales, int | np.integer) and not isinstance(scales, bool):
         number = _checks.integer("scales", scales, 2, MAX_SCALES)
         most = max(PAPER[0] * unit, sufficient_scale(histogram.n, bins, epsilon))
-        return np.geomspace(most, _SMALLEST_MULTIPLE * unit, number)
+        return _elementary.geometric(most, _SMALLEST_MULTIPLE * unit, number)
     if isinstance(scales, str) and scales == "default":
-        steps = np.geomspace(_WIDEST, _NARROWEST / bins, _STEPS)
+        steps = _elementary.geometric(_WIDEST, _NARROWEST / bins, _STEPS)
         enough = uniform_scale(histogram, epsilon, "smallest")
         return np.unique([*steps, enough, _NO_NOISE / bins])[::-1].copy()
     return named("scales", scales, unit)

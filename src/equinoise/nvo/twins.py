@@ -1,5 +1,6 @@
 """Two plain mechanisms beside the game, with the face of a profile: their promise is for every data set."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -82,9 +83,10 @@ def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
     """
     asked = _begin(histogram, epsilon)
     level = min(asked, _DEEPEST) * _SURE
-    least = np.ceil(1.0 / np.expm1(level))
+    least = float(math.ceil(1.0 / math.expm1(level)))
     counts = histogram.counts[histogram.inside].astype(np.float64)
-    kept = np.maximum(counts, least * np.exp(-level * np.maximum(least - counts, 0.0)))
+    flattened = [least * math.exp(-level * max(least - count, 0.0)) for count in counts.tolist()]
+    kept = np.maximum(counts, flattened)
     return Twin(histogram, asked, "one-draw", "add-remove", _whole(histogram, kept))
 
 
@@ -128,14 +130,14 @@ def private_histogram(
         noised = secure_geometric(counts, changed, level)
     else:
         noised = counts + simulated_geometric(level / changed, len(counts), seed)
-    pmf = _whole(histogram, np.maximum(noised, 1.0 / (1.0 + np.exp(min(level / changed, 700.0)))))
+    pmf = _whole(histogram, np.maximum(noised, 1.0 / (1.0 + math.exp(min(level / changed, 700.0)))))
     return Twin(histogram, level, "histogram", neighbours, pmf, seed)
 
 
 def simulated_geometric(epsilon: float, size: int, seed: int) -> Ints:
     """Return two-sided geometric noise int64[size], P(z) proportional to e^(-epsilon |z|), for simulation."""
     words = np.random.Philox(counter=[0, 0, 0, int(NOISE)], key=stream_key(seed))
-    first, second = np.random.Generator(words).geometric(-np.expm1(-epsilon), (2, size))
+    first, second = np.random.Generator(words).geometric(-math.expm1(-epsilon), (2, size))
     return np.asarray(first - second)
 
 

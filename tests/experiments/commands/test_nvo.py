@@ -138,6 +138,14 @@ def test_the_best_of_several_searches_is_taken(made):
     np.testing.assert_array_equal(best.counts, again.counts)
 
 
+def test_a_search_that_satisfies_everybody_comes_before_one_of_less_noise(made, monkeypatch):
+    monkeypatch.setattr(NoiseGame, "best_response", lambda game, seed: game.uniform(seed))
+    how = {"scales": [10.0, 1e-4], "search": "best-response"}
+    private, open_ = (solve(made.profile.game.histogram, 1.0, seed=seed, **how) for seed in (0, 1))
+    assert private.certified and not open_.certified and open_.kl < private.kl
+    assert solve(made.profile.game.histogram, 1.0, restarts=2, **how).certified
+
+
 @pytest.mark.slow
 def test_searches_run_in_other_processes(made):
     histogram = made.profile.game.histogram

@@ -7,8 +7,7 @@ import math
 import pytest
 
 from equinoise import efb
-from equinoise.experiments.efb.exhibits import EXPERIMENTS
-from equinoise.experiments.efb.self_play import Match, self_play
+from equinoise.experiments.efb.exhibits import EXPERIMENTS, Match, self_play
 from equinoise.experiments.steps import Settings
 
 

@@ -40,7 +40,8 @@ class LinearBandit(Live):
 
     Told each reward right after its selection, and with the same seed (and ``noise="float"``), it chooses
     what :func:`equinoise.bandits.linear.replay` chooses. Rewards may come late and in any order: an arm's
-    regression knows those that have been told. Threads may share a bandit: it lets in one at a time.
+    regression knows those that have been told. Threads may share a bandit: it lets in one at a time. It has
+    no report, because an arm has no one mean: what it pays depends on the context.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from equinoise.bandits import rewards
 from equinoise.bandits.policies import widths as at
 from equinoise.bandits.policies.drawn import Chances, draw_arm, make_chances
 from equinoise.bandits.rewards import Late, Run, Tape, advance_late_rounds, play_rounds, reward_of
-from equinoise.mechanisms.kernels import hybrid_scale, hybrid_total, kary_digit, kary_total, prefix_total
+from equinoise.mechanisms import kernels
 
 _AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and written less often
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
@@ -51,6 +51,7 @@ class IndexState(NamedTuple):
     chances: Chances  # of uniform play that draws; and the words for k-ary counters
     arm: Ints  # [W], scratch, as are those below
     pulled: Ints  # [W]
+    digit: Ints  # [W]
     score: Floats  # [W]
     total: Floats  # [W]
     twice: Floats  # [AT_ONCE, W]
@@ -87,7 +88,7 @@ def make_state(
         rule=at.UCB if rule is None else rule,
         privacy=privacy,
         chances=make_chances(rows, lanes, *words),
-        **rewards.zeros((lanes,), "arm pulled", "score total"),
+        **rewards.zeros((lanes,), "arm pulled digit", "score total"),
         twice=np.zeros((_AT_ONCE, lanes)),
     )
 
@@ -143,19 +144,22 @@ def choose_late(state: IndexState, lane: int, t: int, tie_word: Any, random_ties
 
 
 @njit(forceinline=True)
-def _noise_of(state: IndexState, lane: int, t: int, arm: int, n: int, noise: float) -> float:
-    """Return the noise in the n-th sum of an arm, to which round t brings a standard draw."""
+def _noise_of(state: IndexState, lane: int, t: int, arm: int, n: int, digit: int, noise: float) -> float:
+    """Return the noise in the n-th sum of an arm, to which round t brings a standard draw.
+
+    The digit is the lowest of n - 1, for a k-ary counter.
+    """
     privacy = state.privacy
     base = (lane * state.pulls.shape[0] + arm) * privacy.slots
     if privacy.counter == at.BINARY:
-        return prefix_total(state.totals, base, n, privacy.scale * noise)
+        return kernels.prefix_total(state.totals, base, n, privacy.scale * noise)
     if privacy.counter == at.HYBRID:
-        return hybrid_total(state.totals, base, n, privacy.scale * hybrid_scale(n) * noise)
+        return kernels.hybrid_total(state.totals, base, n, privacy.scale * kernels.hybrid_scale(n) * noise)
     half, none = privacy.half, np.uint64(0)
-    digit, block = kary_digit(n - 1, half), (none, none, none, none)
-    if digit == half:  # it turns, which takes more draws
+    block = (none, none, none, none)
+    if digit == half and kernels.kary_begins(n, half):  # which takes more draws
         block = rewards.own_words(state.chances, lane, t, arm)
-    return privacy.scale * kary_total(state.totals, base, n, half, digit, noise, block)
+    return privacy.scale * kernels.kary_total(state.totals, base, n, half, digit, noise, block)
 
 
 @njit
@@ -169,10 +173,11 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
     if state.rule == at.UNIFORM:
         state.mean[arm, lane] = -n
         return
+    digit = kernels.kary_digit(n - 1, privacy.half)
     if privacy.width == at.COUNTER:
-        state.kind[arm, lane] = at.next_kind(privacy, state.kind[arm, lane], n)
+        state.kind[arm, lane] = at.next_kind(privacy, state.kind[arm, lane], n, digit)
     if privacy.noisy:
-        total += _noise_of(state, lane, t, arm, n, noise)
+        total += _noise_of(state, lane, t, arm, n, digit, noise)
     state.mean[arm, lane] = total / n
     state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
 
@@ -295,6 +300,7 @@ def _choose_all(state: IndexState, t: int) -> None:
 def _update_all(state: IndexState, tape: Tape, i: int, t: int) -> None:
     """Give each lane's arm its reward and noise in row i of the tape, as :func:`update` does."""
     pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
+    digit = state.digit
     for lane in range(arm.size):
         a = _at(arm[lane])
         pulled[lane] = pulls[a, lane] + 1
@@ -305,13 +311,16 @@ def _update_all(state: IndexState, tape: Tape, i: int, t: int) -> None:
         for lane in range(arm.size):
             state.mean[_at(arm[lane]), lane] = -pulled[lane]
         return
-    if state.privacy.noisy:
+    if state.privacy.counter == at.KARY:
         for lane in range(arm.size):
-            total[lane] += _noise_of(state, lane, t, arm[lane], pulled[lane], tape.noise[i, lane])
-    if state.privacy.width == at.COUNTER:
+            digit[lane] = kernels.kary_digit(pulled[lane] - 1, state.privacy.half)
+    if state.privacy.slots > 0:
         for lane in range(arm.size):
-            a = _at(arm[lane])
-            state.kind[a, lane] = at.next_kind(state.privacy, state.kind[a, lane], pulled[lane])
+            a, n, own = _at(arm[lane]), pulled[lane], digit[lane]
+            if state.privacy.noisy:
+                total[lane] += _noise_of(state, lane, t, arm[lane], n, own, tape.noise[i, lane])
+            if state.privacy.width == at.COUNTER:
+                state.kind[a, lane] = at.next_kind(state.privacy, state.kind[a, lane], n, own)
     for lane in range(arm.size):  # divisions and roots of all lanes together
         root[lane] = pulled[lane]
         total[lane] /= root[lane]

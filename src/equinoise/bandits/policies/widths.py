@@ -10,7 +10,7 @@ from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 from equinoise.mechanisms import kernels
 from equinoise.mechanisms.kary import best_tree
-from equinoise.mechanisms.kernels import fill_widths, floor_log2, hybrid_line, kary_digit, kary_draws
+from equinoise.mechanisms.kernels import fill_widths, floor_log2, hybrid_line, kary_draws
 
 UNIFORM, GREEDY, UCB, UCB1 = 0, 1, 2, 3
 LARGEST_TABLE = 2**24  # entries: what lies beyond is computed as rounds come
@@ -100,11 +100,10 @@ def width_at(privacy: Privacy, n: int, t: int) -> Any:
 
 
 @njit(forceinline=True)
-def next_kind(privacy: Privacy, before: int, n: int) -> Any:
-    """Return the column of the widths for n pulls, `before` that for n - 1."""
+def next_kind(privacy: Privacy, before: int, n: int, digit: int) -> Any:
+    """Return the column of the widths for n pulls, `before` that for n - 1, of lowest digit `digit`."""
     if privacy.counter != KARY:
         return kind_of(privacy, n)
-    digit = kary_digit(n - 1, privacy.half)
     if digit == privacy.half:
         return kary_draws(n, privacy.half)
     return before + 1 if digit >= 0 else before - 1

@@ -7,8 +7,8 @@ histories of a :class:`equinoise.games.joint.Histories`, and averages of realiza
 from equinoise._jit import njit
 from equinoise._random import CHANCE, next_word, uniform
 from equinoise._typing import Any, Floats, Ints, NamedTuple
-from equinoise.efb.kernels import learner, trial as _trial
-from equinoise.efb.kernels.trial import Seat, Source
+from equinoise.efb.kernels import learner
+from equinoise.efb.kernels.setup import Seat, Source
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games.joint import Histories
 
@@ -18,19 +18,14 @@ Table = tuple[Ints, Floats, Floats]
 
 
 class Player(NamedTuple):
-    """A seat with A actions and I infosets, and the average of what it plays.
-
-    mixed float64[A]: rho nu, or 0. sums float64[A]: plans mu(a) summed over trials, but for what waits above:
-    waiting float64[I], the sum of each infoset's chances since its policy changed. plan_now and reach_now, as
-    long as these: scratch.
-    """
+    """A seat with A actions and I infosets, and the average of what it plays."""
 
     seat: Seat
-    mixed: Floats
-    sums: Floats
-    waiting: Floats
-    plan_now: Floats
-    reach_now: Floats
+    mixed: Floats  # [A], rho nu, or 0
+    sums: Floats  # [A], plans mu(a) summed over trials, but for what waits above
+    waiting: Floats  # [I], the sum of each infoset's chances since its policy changed
+    plan_now: Floats  # [A], scratch
+    reach_now: Floats  # [I], scratch
 
 
 @njit(forceinline=True)
@@ -57,21 +52,12 @@ def settle_all(seat: Seat, sums: Floats, waiting: Floats) -> None:
 
 
 @njit(forceinline=True)
-def _count(player: Player, n: int) -> None:
-    """Add a trial's plan to the sums: of the n visits only, since no other policies may change now."""
-    seat, waiting = player.seat, player.waiting
-    waiting[0] += 1.0
-    for i in range(n):
-        _settle(seat.plan, seat.weights, player.sums, waiting, seat.visits.infoset[i])
-
-
-@njit(forceinline=True)
 def _deal(game: Histories, players: Any, position: Ints, source: Source, trial: int) -> int:
     """Play a hand with the strategies that were drawn; fill position, and return the terminal history.
 
     The d-th move of chance takes word d of the stream (key; 0, trial, replicate, CHANCE).
     """
-    s0, s1, s2, s3 = _trial.stream(source, trial, CHANCE)
+    s0, s1, s2, s3 = learner.stream(source, trial, CHANCE)
     position[:] = 0
     h = 0
     while game.nodes[h]["mover"] != _TERMINAL:
@@ -79,7 +65,7 @@ def _deal(game: Histories, players: Any, position: Ints, source: Source, trial: 
         if mover == _CHANCE:
             word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
             low, high = game.outcome_ptr[own], game.outcome_ptr[own + 1]
-            k = _trial.first_above(game.outcome_cum, low, high, uniform(word)) - low
+            k = learner.first_above(game.outcome_cum, low, high, uniform(word)) - low
         else:
             seat, i = players[mover].seat, position[mover]
             if own > 0:  # infoset 0 is the root of its tree
@@ -120,10 +106,12 @@ def run_hands(game: Histories, players: Any, table: Table, source: Source, start
     length, position, total, together = table[0][0], table[0][1], table[1], table[2]
     for trial in range(start, stop):
         for j in range(len(players)):
-            seat = players[j].seat
+            seat, waiting = players[j].seat, players[j].waiting
             length[j] = learner.draw(seat, seat.code, seat.scale, seat.plan.actions, trial)
             learner.prepare(seat, seat.code, seat.scale, length[j], trial)
-            _count(players[j], length[j])
+            waiting[0] += 1.0
+            for i in range(length[j]):  # of the visits only, since no other policies may change now
+                _settle(seat.plan, seat.weights, players[j].sums, waiting, seat.visits.infoset[i])
         if together.size > 0:
             _count_together(game, players, together)
         z = _deal(game, players, position, source, trial)

@@ -1,21 +1,91 @@
-"""Set-up of a learner, two passes up and one down the tree: first policy, exploration, longest strategy.
+"""What kernels take: arrays in named tuples, and how they are made of trees, environments and policies.
 
-All passes go over infosets in their breadth-first numbers, so children come after parents and nothing
-recurses. Pointer arrays are those of a :class:`equinoise.games.GameTree`.
+Passes go over infosets in their breadth-first numbers, so children come after parents and nothing recurses.
+Pointer arrays are those of a :class:`equinoise.games.GameTree`.
 """
 
 import math
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from equinoise._checkpoint import kept_as
 from equinoise._jit import njit
 from equinoise._random import HASH, philox
-from equinoise._typing import Floats, Ints, Words
-from equinoise.efb.kernels import symbol, trial, weights as _weights
-from equinoise.efb.kernels.trial import Chance, Seat, Visits
+from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
+from equinoise.efb.kernels import weights as _weights
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games import Environment, GameTree
+
+Source = tuple[Any, Any, Any]  # the two words of the key, and the replicate, all uint64
+# Where no action leads to another infoset, as nearly everywhere, all actions of one may share a gamma.
+PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
+PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
+PLAN_OWN = np.dtype([("exploration", np.float64), ("radius", np.float64)])
+CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
+
+
+@kept_as("equinoise.efb._kernels.Plan")
+class Plan(NamedTuple):
+    """What a learner knows; what is read together lies together, since large trees wait for memory."""
+
+    infosets: NDArray[np.void]  # PLAN_INFOSET[I+1]: the first action, the gamma that all share, or -1
+    actions: NDArray[np.void]  # PLAN_ACTION[A+1]: gamma(a), the first child infoset
+
+
+@kept_as("equinoise.efb.kernels.symbol.SymbolPlan")
+class SymbolPlan(NamedTuple):
+    """What a learner of symbols knows."""
+
+    infosets: NDArray[np.void]  # PLAN_INFOSET[I+1], 0 in place of gamma where no action leads to an infoset
+    actions: NDArray[np.void]  # (child int64)[A+1]: the first child infoset
+    own: NDArray[np.void]  # PLAN_OWN[A]: rho nu(a), r(a)
+    cumulative: Floats  # [A], running sums of nu over an infoset, of which the first above u comes
+
+
+class Visits(NamedTuple):
+    """The visit list of a trial, each array of a length that is even and above any reduced strategy's."""
+
+    infoset: Ints
+    action: Ints  # that is picked there
+    child: Ints  # the position of that action's first child
+    parent: Ints  # the position of the visit above
+    picked: Floats  # w, then pi, of the picked action
+    others: Floats  # the same of all others together
+    reach: Floats  # mu of the infoset; with symbols, of the picked action
+    factor: Floats  # W, then Z
+    divisor: Floats  # mu(a) + gamma(a)
+    word: Words  # of noise
+    value: Floats  # that was reported; with symbols, -eta lhat
+    half: Ints  # 32 public bits of each block of k visits
+    marked: Ints  # whether a report moves something below, 0 between trials,
+    moved: Ints  # and where that is so
+
+
+class Seat(NamedTuple):
+    """A learner in a run."""
+
+    plan: Any  # a Plan or a SymbolPlan
+    weights: Weights
+    visits: Visits
+    source: Source  # where its own randomness comes from,
+    public: Source  # and the public one
+    rate: float  # eta
+    explore: float  # rho
+    code: Any  # a Hashing, or None where a report is a value for each action
+    scale: Any  # of Laplace noise, or None with a code
+
+
+@kept_as("equinoise.efb._kernels.Chance")
+class Chance(NamedTuple):
+    """An environment, with I infosets, A actions, L leaves."""
+
+    action_loss: Floats  # [A], g(a)
+    actions: NDArray[np.void]  # CHANCE_ACTION[A+1]: the first leaf and its loss, which spares most a look-up
+    infoset_cum: Floats  # [I], running sums of probabilities, of which the first above u comes
+    leaf_cum: Floats  # [L]
+    leaf_loss: Floats  # [L]
 
 
 @njit
@@ -25,30 +95,27 @@ def first_policy(action_ptr: Ints, log_strategies: Floats) -> None:
         largest = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             largest = max(largest, log_strategies[a])
-        total = 0.0
         for a in range(action_ptr[s], action_ptr[s + 1]):
             log_strategies[a] = math.exp(log_strategies[a] - largest)
-            total += log_strategies[a]
-        for a in range(action_ptr[s], action_ptr[s + 1]):
-            log_strategies[a] /= total
+    _weights.policy(action_ptr, log_strategies, log_strategies)
 
 
-@njit
-def fold(
-    action_ptr: Ints,
-    infoset_ptr: Ints,
-    cost: Floats,
-    of_infoset: Floats,
-    of_action: Floats,
-    how: tuple[bool, bool, bool],
-) -> float:
-    """Fill of_infoset float64[I] and of_action float64[A] from the leaves up; return the root's value.
+def fold(tree: GameTree, cost: Floats, how: tuple[bool, bool, bool]) -> tuple[float, Floats, Floats]:
+    """Fold costs from the leaves up: return the root's value, those of infosets float64[I] and of actions.
 
     `cost` are c(a), float64[A], or float64[1] for one that all have. v(a) = c(a) + sum of v(s) over child
     infosets s, and v(s) = sum of v(a) over its actions. `how` is (a, b, c): a takes the largest v(a) of an
     infoset instead of their sum; b takes max(c(a), largest v(s)) instead of the sum; c makes v(a) the root of
     c(a) + sum of v(s)^2.
     """
+    values = np.empty(tree.n_infosets), np.empty(tree.n_actions)
+    _fold((tree.action_ptr, tree.infoset_ptr), cost, values, how)
+    return float(values[0][0]), *values
+
+
+@njit
+def _fold(tree: tuple[Ints, Ints], cost: Floats, values: tuple[Floats, Floats], how: Any) -> None:
+    (action_ptr, infoset_ptr), (of_infoset, of_action) = tree, values
     (largest_action, largest_child, rooted), alike = how, cost.size == 1
     for s in range(action_ptr.size - 2, -1, -1):
         total = most = 0.0
@@ -62,7 +129,6 @@ def fold(
             total += value  # beside the largest, not in its place: neither waits for the other
             most = value if value > most else most
         of_infoset[s] = most if largest_action else total
-    return of_infoset[0]
 
 
 #: Ways to fold. kappa: how many actions lie below; Q: roots of the L2 split; LONGEST: the most that a reduced
@@ -72,13 +138,11 @@ KAPPA, Q, LONGEST, LAST = (False,) * 3, (False, False, True), (True, False, Fals
 
 
 @njit
-def split_exploration(
-    action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, at_root: float
-) -> None:
-    """Turn shares into exploration, in place, from the root down.
+def split(action_ptr: Ints, infoset_ptr: Ints, of_infoset: Floats, of_action: Floats, at_root: float) -> None:
+    """Turn shares of a fold into exploration, in place, from the root down.
 
     gamma(root) = at_root, gamma(a) = gamma(s) share(a) / share(s), alike for all a where share(s) is 0, and a
-    child infoset takes the value of its action. of_infoset float64[I] is overwritten by gamma(s).
+    child infoset takes the value of its action.
     """
     of_infoset[0] = at_root
     for s in range(action_ptr.size - 1):
@@ -114,7 +178,7 @@ _LINE = 64  # bytes of a cache line
 _PADDING = 3  # values that a kernel may read behind the last block
 
 
-def first_source(key: Words, replicate: int = 0) -> trial.Source:
+def first_source(key: Words, replicate: int = 0) -> Source:
     """Return what the streams of a replicate are drawn from; those of the protocol are of replicate 0."""
     return key[0], key[1], np.uint64(replicate)
 
@@ -131,25 +195,25 @@ def make_plan(tree: GameTree, exploration: Floats, radius: Floats | None = None)
     largest = np.maximum.reduceat(exploration, starts)
     shared = np.where(largest == np.minimum.reduceat(exploration, starts), largest, -1.0)
     ends_here = ptr[starts] == ptr[tree.action_ptr[1:]]
-    infosets = np.empty(tree.n_infosets + 1, dtype=trial.PLAN_INFOSET)
+    infosets = np.empty(tree.n_infosets + 1, dtype=PLAN_INFOSET)
     infosets["first"] = tree.action_ptr
     infosets["exploration"][:-1] = np.where(ends_here, shared if radius is None else 0.0, -1.0)
     infosets["exploration"][-1] = -1.0
     if radius is None:
-        actions = np.zeros(tree.n_actions + 1, dtype=trial.PLAN_ACTION)
+        actions = np.zeros(tree.n_actions + 1, dtype=PLAN_ACTION)
         actions["exploration"][:-1], actions["child"] = exploration, ptr
-        return sealed(trial.Plan(infosets, actions))
-    own, cumulative = np.empty(tree.n_actions, dtype=symbol.OWN), np.empty(tree.n_actions)
+        return sealed(Plan(infosets, actions))
+    own, cumulative = np.empty(tree.n_actions, dtype=PLAN_OWN), np.empty(tree.n_actions)
     own["exploration"], own["radius"] = exploration, radius
     running_shares(tree.action_ptr, exploration, cumulative)
-    return sealed(symbol.SymbolPlan(infosets, ptr.view([("child", np.int64)]), own, cumulative))
+    return sealed(SymbolPlan(infosets, ptr.view([("child", np.int64)]), own, cumulative))
 
 
 def make_chance(environment: Environment) -> Chance:
     """Return an environment as the kernels take it, read-only."""
     tree = environment.tree
     infoset_cum, leaf_cum = environment.cumulative
-    actions = np.zeros(tree.n_actions + 1, dtype=trial.CHANCE_ACTION)
+    actions = np.zeros(tree.n_actions + 1, dtype=CHANCE_ACTION)
     actions["leaf"] = tree.leaf_ptr
     if tree.n_leaves:
         actions["loss"][:-1] = environment.leaf_loss[np.minimum(tree.leaf_ptr[:-1], tree.n_leaves - 1)]
@@ -175,15 +239,9 @@ def make_weights(tree: GameTree, policy: Floats) -> Weights:
     return weights
 
 
-def largest(tree: GameTree, costs: Floats, how: tuple[bool, bool, bool]) -> float:
-    """Return the root's value of a fold of costs, as :func:`fold` takes them."""
-    values = np.empty(tree.n_infosets), np.empty(tree.n_actions)
-    return fold(tree.action_ptr, tree.infoset_ptr, costs, *values, how)
-
-
 def longest(tree: GameTree) -> int:
     """Return the most infosets that a reduced strategy of a tree visits."""
-    return int(largest(tree, ONE, LONGEST))
+    return int(fold(tree, ONE, LONGEST)[0])
 
 
 def make_visits(tree: GameTree) -> Visits:

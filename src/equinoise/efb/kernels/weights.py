@@ -25,14 +25,11 @@ _FLOOR = 2.0**-1020  # and no weight falls below this, 1e-517 of the largest
 
 
 class Weights(NamedTuple):
-    """A policy, unnormalised: weight float64[A+3], sum_ptr int64[I], sums float64[any+3].
+    """A policy, unnormalised. The three numbers at the ends are padding: a block may be read too far."""
 
-    The three at the end are padding: a block may be read a little too far.
-    """
-
-    weight: Floats
-    sum_ptr: Ints
-    sums: Floats
+    weight: Floats  # [A+3]
+    sum_ptr: Ints  # [I]
+    sums: Floats  # [any+3]
 
 
 @njit(forceinline=True)
@@ -56,9 +53,7 @@ def _sum_few(values: Floats, start: int, width: int) -> float:
     k = _at(start)
     if width >= 4:
         return (values[k] + values[k + _at(1)]) + (values[k + _at(2)] + values[k + _at(3)])
-    total = 0.0
-    if width > 0:
-        total = values[k]
+    total = values[k] if width > 0 else 0.0
     if width > 1:
         total += values[k + _at(1)]
     if width > 2:
@@ -79,36 +74,34 @@ def _quarters(values: Floats, start: int, width: int) -> Any:
 
 @njit(forceinline=True)
 def _block_sum(values: Floats, start: int, width: int) -> float:
-    """Return the sum of at most 16 values."""
     a, b, c, d = _quarters(values, start, width)
     return (a + b) + (c + d)
 
 
 @njit(forceinline=True)
-def _find(values: Floats, start: int, width: int, quarters: Any, target: float) -> Any:
-    """Return (k, left): the first k whose running sum passes target, and how far target is into value k.
+def _among(values: Floats, start: int, width: int, u: float, target: Any) -> Any:
+    """Find the first of at most 16 values, k, whose running sum passes target; the share u of all if None.
 
-    First the quarter, then the value in it, by comparisons that all happen: leaving early would be a branch
-    on a coin. Up to 3 values behind the block are read, and never matter.
+    Return (k, how far target is into value k, value k, the sum of the others). First the quarter, then the
+    value in it, by comparisons that all happen: leaving early would be a branch on a coin. Up to 3 values
+    behind the block are read, and never matter.
     """
-    one, two, three = _running(quarters[0], quarters[1], quarters[2])
-    quarter, left = _place(one, two, three, target, (width - 1) >> 2)
+    one, two, three, four = _quarters(values, start, width)
+    total = (one + two) + (three + four)
+    left = u * total if target is None else target
+    quarter, left = _place(one, two, three, left, (width - 1) >> 2)
     k = start + 4 * quarter
     first = _at(k)
-    one, two, three = _running(values[first], values[first + _at(1)], values[first + _at(2)])
-    place, left = _place(one, two, three, left, width - 1 - 4 * quarter)
-    return k + place, left
+    a, b, c = values[first], values[first + _at(1)], values[first + _at(2)]
+    place, left = _place(a, b, c, left, width - 1 - 4 * quarter)
+    k += place
+    return k, left, values[k], _others(values, start, width, k, total)
 
 
 @njit(forceinline=True)
-def _running(a: float, b: float, c: float) -> Any:
-    """Return the running sums of three values."""
-    return a, a + b, (a + b) + c
-
-
-@njit(forceinline=True)
-def _place(one: float, two: float, three: float, target: float, last: int) -> Any:
+def _place(a: float, b: float, c: float, target: float, last: int) -> Any:
     """Return (number of running sums up to target, at most last; target less the largest of these)."""
+    one, two, three = a, a + b, (a + b) + c
     below = one if target >= one else 0.0
     below = two if target >= two else below
     below = three if target >= three else below
@@ -143,49 +136,21 @@ def sum_sizes(action_ptr: Ints, sum_ptr: Ints) -> int:
 
 
 @njit
-def _rebuild(weights: Weights, first: int, width: int, s: int) -> None:
-    """Compute all sums of infoset s from its weights, bottom level first."""
-    top = _top_shift(width)
-    base = weights.sum_ptr[s]
-    for shift in range(4, top + 1, 4):
-        start = base
-        for above in range(top, shift, -4):
-            start += _level_size(width, above)
-        below = start + _level_size(width, shift)
-        for k in range(_level_size(width, shift)):
-            low = k * _BLOCK
-            high = min(low + _BLOCK, _level_size(width, shift - 4))
-            if shift == 4:
-                weights.sums[start + k] = _block_sum(weights.weight, first + low, high - low)
-            else:
-                weights.sums[start + k] = _block_sum(weights.sums, below + low, high - low)
-
-
-@njit
 def build_sums(action_ptr: Ints, weights: Weights) -> None:
     """Compute the sums of every wide infoset."""
     for s in range(action_ptr.size - 1):
         width = action_ptr[s + 1] - action_ptr[s]
         if width > _BLOCK:
-            _rebuild(weights, action_ptr[s], width, s)
-
-
-@njit(forceinline=True)
-def _pick_block(weight: Floats, first: int, width: int, u: float) -> Any:
-    """Draw from an infoset of at most 16 actions: return (action, its weight, the others' sum)."""
-    quarters = _quarters(weight, first, width)
-    total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
-    a, _ = _find(weight, first, width, quarters, u * total)
-    return a, weight[a], _others(weight, first, width, a, total)
+            _sum_up(weights, action_ptr[s], width, s, 0, width)
 
 
 @njit(forceinline=True)
 def _pick_narrow(weight: Floats, first: int, width: int, u: float) -> Any:
     """Draw from an infoset of at most 4 actions: return (action, its weight, the others' sum)."""
     one = weight[first]
-    two = one + (weight[first + 1] if width > 1 else 0.0)
-    three = two + (weight[first + 2] if width > 2 else 0.0)
-    total = three + (weight[first + 3] if width > 3 else 0.0)
+    two = weight[first + 1] if width > 1 else 0.0
+    three = weight[first + 2] if width > 2 else 0.0
+    total = one + two + three + (weight[first + 3] if width > 3 else 0.0)
     k, _ = _place(one, two, three, u * total, width - 1)
     return first + k, weight[first + k], _others(weight, first, width, first + k, total)
 
@@ -200,41 +165,35 @@ def _pick_wide(weights: Weights, ahead: Any, first: int, width: int, s: int, u: 
     low = 0
     rest = 0.0
     while shift > 0:
-        n = min(size - low, _BLOCK)
-        quarters = _quarters(weights.sums, base + low, n)
-        total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
-        k, target = _find(weights.sums, base + low, n, quarters, target)
-        rest += _others(weights.sums, base + low, n, k, total)
+        k, target, _, others = _among(weights.sums, base + low, min(size - low, _BLOCK), u, target)
+        rest += others
         low = (k - base) * _BLOCK
         base += size
         shift -= 4
         size = _level_size(width, shift)
     for k in range(0, _BLOCK, 4):
         prefetch(ahead, first + low + k)
-    n = min(width - low, _BLOCK)
-    quarters = _quarters(weights.weight, first + low, n)
-    total = (quarters[0] + quarters[1]) + (quarters[2] + quarters[3])
-    a, _ = _find(weights.weight, first + low, n, quarters, target)
-    return a, weights.weight[a], rest + _others(weights.weight, first + low, n, a, total)
+    a, _, w, others = _among(weights.weight, first + low, min(width - low, _BLOCK), u, target)
+    return a, w, rest + others
 
 
 @njit(forceinline=True)
-def _update_wide(weights: Weights, first: int, width: int, s: int, a: int) -> None:
-    """Recompute the sums above one weight: never adjusted by differences, so they do not drift."""
+def _sum_up(weights: Weights, first: int, width: int, s: int, begin: int, end: int) -> None:
+    """Recompute the sums above the weights begin..end-1 of infoset s, from below: they never drift."""
     top = _top_shift(width)
     base = weights.sum_ptr[s]
     for above in range(top, 4, -4):
         base += _level_size(width, above)
-    block = (a - first) >> 4
-    low = block * _BLOCK
-    weights.sums[base + block] = _block_sum(weights.weight, first + low, min(width - low, _BLOCK))
+    for block in range(begin >> 4, ((end - 1) >> 4) + 1):
+        low = block * _BLOCK
+        weights.sums[base + block] = _block_sum(weights.weight, first + low, min(width - low, _BLOCK))
     for shift in range(8, top + 1, 4):
         below = base
         size = _level_size(width, shift - 4)
         base -= _level_size(width, shift)
-        block >>= 4
-        low = block * _BLOCK
-        weights.sums[base + block] = _block_sum(weights.sums, below + low, min(size - low, _BLOCK))
+        for block in range(begin >> shift, ((end - 1) >> shift) + 1):
+            low = block * _BLOCK
+            weights.sums[base + block] = _block_sum(weights.sums, below + low, min(size - low, _BLOCK))
 
 
 @njit
@@ -257,7 +216,7 @@ def _multiply_far(weights: Weights, first: int, width: int, s: int, a: int, by: 
             weights.weight[k] = max(math.ldexp(weights.weight[k], shift), _FLOOR)
     weights.weight[a] = max(math.ldexp(part * factor, exponent + shift), _FLOOR)
     if width > _BLOCK:
-        _rebuild(weights, first, width, s)
+        _sum_up(weights, first, width, s, 0, width)
 
 
 @njit(forceinline=True)
@@ -275,7 +234,8 @@ def pick(weights: Weights, ahead: Any, first: int, width: int, s: int, u: float)
     if width <= 4:
         return _pick_narrow(weight, first, width, u)
     if width <= _BLOCK:
-        return _pick_block(weight, first, width, u)
+        a, _, w, rest = _among(weight, first, width, u, None)
+        return a, w, rest
     return _pick_wide(weights, ahead, first, width, s, u)
 
 
@@ -310,7 +270,7 @@ def multiply(weights: Weights, first: int, width: int, s: int, a: int, by: float
         return
     weights.weight[a] = new
     if width > _BLOCK:
-        _update_wide(weights, first, width, s, a)
+        _sum_up(weights, first, width, s, a - first, a - first + 1)
 
 
 @njit

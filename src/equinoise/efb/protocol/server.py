@@ -16,8 +16,8 @@ from equinoise._live import Live, locked
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Words
 from equinoise.efb.baselines import LEARNERS, Learner
-from equinoise.efb.kernels import learner as _learner, setup, symbol as _symbol, trial as _trial, weights
-from equinoise.efb.protocol.messages import Report, Strategy
+from equinoise.efb.kernels import learner as _learner, setup, weights
+from equinoise.efb.protocol.user import Report, Strategy
 from equinoise.efb.tuning import RULES, Tuning, checked_for, noise_scale, packed, tune, unpacked
 from equinoise.games import GameTree, Policy
 
@@ -28,22 +28,19 @@ _RARE = 40.0  # scales of noise, which an honest value passes once in e^40 times
 class Server(Live):
     """The learner: draws a reduced strategy for each user and learns from the private report.
 
+    Threads may share a server, which lets in one at a time; a trial has one report, and more are refused.
+    A server need not be trusted: a report is private before it is sent, and whatever is made of reports stays
+    as private. Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by
+    at most exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(theta G/sqrt(V0)) while rho is
+    below 1/2, and a noised value that honest noise passes once in e^40 times is refused.
+
     Parameters
     ----------
     tree, horizon, epsilon, tuning, mechanism, loss_range
         As of :func:`simulate` and :func:`tune`. Users see to epsilon, and refuse a loss out of its range.
     seed : int, optional
-        Of the strategies; None takes randomness from the operating system.
-
-    Notes
-    -----
-    Threads may share a server, which lets in one at a time; a trial has one report, and more are refused.
-
-    A server need not be trusted: a report is private before it is sent, and whatever is made of reports stays
-    as private. Users need not be trusted either: a symbol multiplies weights of the actions in one bucket by
-    at most exp(eta G r(a) / (rho nu(a))), which the tuning keeps below exp(theta G/sqrt(V0)) while rho is
-    below 1/2, and a noised value that honest noise passes once in e^40 times is refused. TypeError or
-    ValueError for wrong arguments.
+        Of the strategies; None takes randomness from the operating system. TypeError or ValueError for wrong
+        arguments.
 
     References
     ----------
@@ -79,7 +76,7 @@ class Server(Live):
         rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else "sharp"
         given = tune(tree, horizon, epsilon, rule, mechanism, loss_range=loss_range)
         if rule is not tuning:
-            given = checked_for(tree, tuning, given.horizon, given.epsilon, mechanism, (0.5, 0.5))
+            given = checked_for(tree, tuning, (given.horizon, given.epsilon, mechanism), (0.5, 0.5))
         self._start(tree, LEARNERS["dp-efb"].start(tree, given), stream_key(seed), 0)
 
     def _start(self, tree: GameTree, learner: Learner, key: Words, trial: int) -> None:
@@ -141,18 +138,16 @@ class Server(Live):
         seat, code = self._seat, self._seat.code
         if code is None:
             seat.visits.value[:n] = self._checked_values(report, n)
-            _trial.update(seat, n)
+            _learner.update(seat, code, seat.scale, n, 0)
         elif report.symbol is None or report.symbol >= self.tuning.symbols:
-            raise ValueError(
-                f"report must be one of {self.tuning.symbols} symbols, got {_checks.shown(report)}"
-            )
+            got = _checks.shown(report)
+            raise ValueError(f"report must be one of {self.tuning.symbols} symbols, got {got}")
         elif seat.rate > 0.0:
             _learner.prepare(seat, code, seat.scale, n, self._trial)
-            _symbol.learn(seat, n, code, report.symbol)
+            _learner.update(seat, code, seat.scale, n, report.symbol)
         self.skip()
 
     def _checked_values(self, report: Report, n: int) -> Floats:
-        """Return the values of a report that holds one for each of the n actions drawn, or raise."""
         values, most = report.values, _RARE * noise_scale(self.tuning.epsilon)
         if values is None or len(values) != n:
             got = 0 if values is None else len(values)
@@ -186,7 +181,7 @@ class Server(Live):
         """Read what :meth:`save` wrote; ValueError for a file that is damaged or something else."""
         with loaded(path, _KIND, "server") as (arrays, meta):
             tree, tuning = unpacked(arrays, meta)
-            checked_for(tree, tuning, tuning.horizon, tuning.epsilon, tuning.mechanism, (0.5, 0.5))
+            checked_for(tree, tuning, (tuning.horizon, tuning.epsilon, tuning.mechanism), (0.5, 0.5))
             trial = _checks.integer("trial", meta["trial"], 0, tuning.horizon)
             weight = _checks.array("weight", arrays["weight"], np.float64, (tree.n_actions,), low=0.0)
             if not np.maximum.reduceat(weight, tree.action_ptr[:-1]).all():

@@ -190,7 +190,7 @@ class Release:
         said = []
         if now > _WIDER * sd:
             said.append(f"the sample's standard deviation is {now:.4g}, and {sd:.4g} in the data")
-        if far > (_FAR + len(np.asarray(self.sample)) ** -0.5) * sd:  # by chance, about
+        if far > (_FAR + len(np.asarray(self.sample)) ** -0.5) * sd > 0.0:  # by chance, about
             said.append(f"the sample is {far / sd:.2g} standard deviations from the data (Wasserstein)")
         if not (self.profile.histogram.integers or (self.column.values % 1).any()):
             said.append("all values are whole numbers, and rows are so with --whole alone")

@@ -64,7 +64,7 @@ class Plan:
     def run(self, executor: Executor | None, resume: Path, progress: bool = False) -> "Swept":
         """Run all points, kept in a folder."""
         begun = time.perf_counter()
-        made = _sweep.perform(self.function, self.points, executor, resume, progress)
+        made = _sweep.perform(self.function, self.points, executor=executor, resume=resume, progress=progress)
         return Swept(self, made, time.perf_counter() - begun)
 
 

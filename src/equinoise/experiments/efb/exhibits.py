@@ -1,14 +1,12 @@
 """The experiments of the DP-EFB paper, a row each at the end. It publishes a bound and no experiment."""
 
 import math
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
 from equinoise import _results, efb, games
-from equinoise._typing import Any, DataFrame, Floats, Iterator, NamedTuple, Sequence
-from equinoise.experiments.efb.self_play import Match, self_play
+from equinoise._typing import Any, Axes, DataFrame, Executor, Floats, Iterator, NamedTuple, Sequence
 from equinoise.experiments.steps import Experiment, Progress, Settings, Step
 from equinoise.report import figures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
@@ -22,19 +20,15 @@ _SYMBOL = "One symbol in place of a noised loss for each action: less noise, so 
 
 @dataclass(frozen=True)
 class Study:
-    """One game, and how large its runs are; player 0 learns, the others play uniformly.
-
-    The epsilons are those of DP-EFB with the sharp tuning, one symbol or noised losses, with the paper's
-    tuning, and of flat-exp3; `shown`, one of `sharp`, is that of the regret curves.
-    """
+    """One game, and how large its runs are; player 0 learns, the others play uniformly."""
 
     game: str
     trials: int
     replicates: int
-    sharp: tuple[float, ...]
-    paper: tuple[float, ...]
-    flat: tuple[float, ...]
-    shown: float
+    sharp: tuple[float, ...]  # epsilons of DP-EFB with the sharp tuning, one symbol or noised losses,
+    paper: tuple[float, ...]  # with the paper's tuning,
+    flat: tuple[float, ...]  # and of flat-exp3
+    shown: float  # that of the regret curves, one of `sharp`
 
 
 class Cell(NamedTuple):
@@ -61,7 +55,6 @@ def cells(study: Study) -> list[Cell]:
 
 
 def _lines(study: Study) -> dict[str, list[Cell]]:
-    """Return the runs that form curves over epsilon, by what these are called."""
     return {
         "as published": [Cell(*_PAPER, epsilon) for epsilon in study.paper],
         "noised losses": [Cell(*_NOISED, epsilon) for epsilon in study.sharp],
@@ -75,16 +68,7 @@ def study(
 ) -> Exhibit:
     """Run one game's learners on the same random draws, and show regret against bound.
 
-    The baselines are IXOMD [1]_ and, over whole strategies, EXP3 on private losses [2]_; the bound is that
-    of [3]_.
-
-    References
-    ----------
-    .. [1] Kozuno, Ménard, Munos, Valko (2021), Learning in two-player zero-sum partially observable Markov
-       games with perfect recall, NeurIPS.
-    .. [2] Tossou, Dimitrakakis (2017), Achieving privacy in the adversarial multi-armed bandit, AAAI.
-    .. [3] Pasteris, Savani, Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
-       arXiv 2605.05266, Theorem 1.
+    The papers of the baselines are named in :data:`equinoise.efb.LEARNERS`, the bounds' at :func:`efb.tune`.
     """
     tree, environment = games.load(study.game)
     runs: Runs = {}
@@ -113,13 +97,11 @@ def study(
 
 
 def _final(run: efb.EfbRun) -> tuple[float, float, float]:
-    """Return the mean regret at the horizon and its 95% interval."""
     estimate = _results.summarise(run.regret[:, -1])
     return float(estimate.mean), float(estimate.ci_low), float(estimate.ci_high)
 
 
 def _frame(runs: Runs) -> DataFrame:
-    """Return a row for each run: its learner, its regret with an interval, the bound, and their ratio."""
     import pandas as pd
 
     rows = []
@@ -177,7 +159,6 @@ def _text(study: Study, tree: games.GameTree, environment: games.Environment, ru
 
 
 def _curve_picture(game: str, study: Study, runs: Runs) -> Picture:
-    """Draw regret over the trials at the shown epsilon, with intervals and bounds."""
     epsilon = study.shown
     chosen = {
         f"as published, ε = {epsilon:g}": Cell(*_PAPER, epsilon),
@@ -196,7 +177,6 @@ def _curve_picture(game: str, study: Study, runs: Runs) -> Picture:
 
 
 def _epsilon_picture(game: str, study: Study, runs: Runs) -> Picture:
-    """Draw regret at the horizon over epsilon, with intervals and bounds."""
     series: list[Curve] = []
     for label, line in _lines(study).items():
         if line:
@@ -215,7 +195,6 @@ def _epsilon_picture(game: str, study: Study, runs: Runs) -> Picture:
 
 
 def _over_epsilon(label: str, runs: Sequence[efb.EfbRun]) -> list[Curve]:
-    """Return the measured curve of runs over their epsilons, and that of bounds below 1 per trial."""
     x = [run.epsilon for run in runs]
     mean, low, high = (np.array(column) for column in zip(*(_final(run) for run in runs), strict=True))
     bounds = [run.regret_bound if run.regret_bound < run.trials[-1] else math.nan for run in runs]
@@ -242,10 +221,7 @@ def growth(
 ) -> Exhibit:
     """Run Kuhn poker to several horizons, each with its own tuning, and fit a power of T.
 
-    References
-    ----------
-    .. [1] Pasteris, Savani, Turocy (2026), Differential Privacy in the Extensive-Form Bandit Problem,
-       arXiv 2605.05266, Theorem 1: regret of order the square root of T.
+    By Theorem 1 of Pasteris, Savani and Turocy (2026) regret is of the order of the square root of T.
     """
     import pandas as pd
 
@@ -304,6 +280,68 @@ def power(x: Floats, values: Floats) -> tuple[float, float, float]:
     slope = float(weights @ np.log(estimate.mean))
     half = _results.Z95 * float(_results.summarise(values / estimate.mean @ weights).stderr)
     return slope, slope - half, slope + half
+
+
+# Both players learn, and come close to an equilibrium.
+
+
+@dataclass(frozen=True)
+class Match:
+    """How large the experiment is, and its epsilons."""
+
+    hands: int
+    replicates: int
+    epsilons: tuple[float, ...] = (0.5, 1.0, 4.0, math.inf)
+
+
+def self_play(
+    experiment: Experiment, match: Match, settings: Settings, executor: Executor | None, progress: Progress
+) -> Exhibit:
+    """Run self-play at each epsilon, on the same deals; show how far average play is from an equilibrium."""
+    import pandas as pd
+
+    runs: list[efb.SelfPlayRun] = []
+    same: Any = {"horizon": match.hands, "n_replicates": match.replicates, "seed": settings.seed}
+    for epsilon in match.epsilons:
+        kept = settings.kept(experiment.name, epsilon=epsilon, hands=match.hands)
+        runs.append(efb.self_play("kuhn_poker", epsilon=epsilon, executor=executor, resume=kept, **same))
+        progress(len(runs) / len(match.epsilons))
+    uniform, rows = games.exploitability("kuhn_poker", ["uniform"] * 2), []
+    for run in runs:
+        mean, _, low, high = (float(part[-1]) for part in _results.summarise(run.exploitability))
+        rows.append((run.epsilon, mean, low, high, mean / uniform))
+    names = ["epsilon", "exploitability", "ci_low", "ci_high", "of_uniform"]
+    said = [f"{row[1]:.4f} " + (f"at epsilon {row[0]:g}" if row[0] < math.inf else "without") for row in rows]
+
+    def draw(ax: Axes) -> None:
+        for run in runs:
+            run.plot(ax)
+        ax.axhline(uniform, color="0.5", linewidth=1.0, label="uniform play")
+
+    return experiment.exhibit(
+        question="When both players learn from private reports, do they come to play an equilibrium?",
+        headline=f"After {match.hands:,} hands average play can be exploited by {', '.join(said[:-1])} and "
+        f"{said[-1]} privacy; uniform play by {uniform:.4f}.",
+        text=(
+            "Both seats run the learner, each with a new user a hand, who sends one symbol. Judged is play "
+            "on average over all hands: exploitability is half of what both could gain a hand by a best "
+            "response, in antes. It is half the sum of both regrets a hand, so it falls like the root of the "
+            "hands. The paper proves its bound for opponents who do not react, and has no such experiment.",
+        ),
+        tables={
+            "exploitability": Table(
+                f"Exploitability of average play, of {match.replicates} replicates, and the share of uniform",
+                pd.DataFrame(rows, columns=names),
+            )
+        },
+        figures={
+            "curve": Picture(
+                f"Kuhn poker: exploitability of average play over {match.hands:,} hands, with 95% intervals",
+                f"Both axes are logarithmic. The curves fall to {', '.join(said)} privacy.",
+                column(draw, 4.4),
+            )
+        },
+    )
 
 
 _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -28,20 +28,14 @@ _CHANCE = re.compile(f"({TEXT}){SPACE}({NUMBER})")
 
 
 class Declared:
-    """The infosets and the outcomes of a file, as far as it has been read.
-
-    Of every infoset or chance event, in the order of their first appearance: `players` (or chance) and
-    `numbers`, `names`, which may be empty or repeated, `actions`, their labels, and `chances`, which are
-    empty where a player moves. Entry 0 of these stands for all terminal nodes. `sums` holds payoffs, one for
-    each player in a row: first zeros, then those of outcomes, and their sums.
-    """
+    """The infosets, or chance events, and the outcomes of a file, in order, as far as it has been read."""
 
     def __init__(self, script: Script, n_players: int) -> None:
-        self.players, self.numbers = array("q", [TERMINAL]), array("q", [0])
-        self.names = [""]
-        self.actions: list[tuple[str, ...]] = [()]
-        self.chances: list[tuple[Fraction, ...]] = [()]
-        self.sums = [Fraction(0)] * n_players
+        self.players, self.numbers = array("q", [TERMINAL]), array("q", [0])  # entry 0: all terminal nodes
+        self.names = [""]  # empty or repeated
+        self.actions: list[tuple[str, ...]] = [()]  # their labels
+        self.chances: list[tuple[Fraction, ...]] = [()]  # empty where a player moves
+        self.sums = [Fraction(0)] * n_players  # payoffs, P in a row: zeros, those of outcomes, their sums
         self._script, self._n_players = script, n_players
         self._infosets: dict[int, int] = {}
         self._outcomes: dict[int, int] = {}
@@ -82,10 +76,8 @@ class Declared:
         return entry
 
     def _described(self, match: _Match, player: int, words: str) -> _Actions:
-        """Return the labels in a list of actions, and the probabilities if it is chance's."""
-        known = self._action_lists.get(words)
-        if known is not None:
-            return known
+        if words in self._action_lists:
+            return self._action_lists[words]
         if player == CHANCE:
             pairs = list(_CHANCE.finditer(match.string, match.start("actions"), match.end("actions")))
             labels, chances = [pair[1] for pair in pairs], self._probabilities(match, pairs)
@@ -93,8 +85,8 @@ class Declared:
             labels, chances = _TEXT.findall(words), ()
         if not labels:
             raise self._refusal("a decision node needs at least one action", match, "actions")
-        known = self._action_lists[words] = tuple(map(plain, labels)), chances
-        return known
+        self._action_lists[words] = tuple(map(plain, labels)), chances
+        return self._action_lists[words]
 
     def _probabilities(self, match: _Match, pairs: list[_Match]) -> tuple[Fraction, ...]:
         """Return the probabilities of a chance event, divided by their sum where that is nearly one."""
@@ -133,27 +125,19 @@ class Declared:
 
     def outcome(self, match: _Match, number: str, payoffs: str | None) -> int:
         """Return where the payoffs of a node's outcome begin in `sums`; 0 is none."""
-        if payoffs is None and number == "0":
-            return 0
         key, n = int(number), self._n_players
         begin = self._outcomes.get(key)
-        if begin is None:
-            return self._new_outcome(match, key, payoffs)
-        place = self._outcome_places[begin // n]
-        same = payoffs is None or match.string.startswith(payoffs, place)
-        if not same and self._payoffs(match, payoffs or "") != self.sums[begin : begin + n]:
-            why = f"outcome {key} has other payoffs than on line {self._script.line(place)}"
-            raise self._refusal(why, match, "payoffs")
-        return begin
-
-    def _new_outcome(self, match: _Match, key: int, payoffs: str | None) -> int:
-        """Return where the payoffs of an outcome begin that the file has not described so far."""
-        if payoffs is None:
-            if key == 0:
-                return 0
+        if begin is not None:
+            place = self._outcome_places[begin // n]
+            same = payoffs is None or match.string.startswith(payoffs, place)
+            if not same and self._payoffs(match, payoffs or "") != self.sums[begin : begin + n]:
+                why = f"outcome {key} has other payoffs than on line {self._script.line(place)}"
+                raise self._refusal(why, match, "payoffs")
+            return begin
+        if payoffs is None and key:
             why = f"outcome {key} has no payoffs yet: its first node must list them"
             raise self._refusal(why, match, "outcome")
-        values = self._payoffs(match, payoffs)
+        values = self._payoffs(match, payoffs) if payoffs else []
         if key == 0:
             if any(values):
                 raise self._refusal("outcome 0 means none and has no payoffs", match, "payoffs")
@@ -164,7 +148,6 @@ class Declared:
         return begin
 
     def _payoffs(self, match: _Match, words: str) -> list[Fraction]:
-        """Return the payoffs of an outcome, one for each player."""
         items = words[1:-1].replace(",", " ").split()
         if len(items) != self._n_players:
             why = f"an outcome takes {self._n_players} payoffs, one for each player, got {len(items)}"
@@ -264,7 +247,11 @@ class Nodes:
                 total = declared.gathered(match, base, total) if total else base
             line, last = line + text.count(newline, last, pos), pos
             children[slots.pop()] = len(self.lines)
-            begin = self._add(infoset, total, line)
+            begin = len(children)
+            self.infoset_of.append(infoset)
+            self.sum_of.append(total)
+            self.first_child.append(begin)
+            self.lines.append(line)
             if infoset:
                 width = len(declared.actions[infoset])
                 slots.extend(range(begin + width - 1, begin - 1, -1))
@@ -273,15 +260,6 @@ class Nodes:
             pos = match.end()
         if pos < len(text):
             raise self._script.refusal(f"text after the end of the tree: {token(text, pos)}", pos, pos)
-
-    def _add(self, infoset: int, total: int, line: int) -> int:
-        """Write a node down, and return where its children begin."""
-        begin = len(self.children)
-        self.infoset_of.append(infoset)
-        self.sum_of.append(total)
-        self.first_child.append(begin)
-        self.lines.append(line)
-        return begin
 
     def _no_node(self, pos: int, slot: int) -> ValueError:
         """Return the error where no node fits; at the end of the file, with the node that lacks children."""

@@ -4,16 +4,14 @@ A node of the file is a row of fields. Each row is written down once and used tw
 pattern, which reads a node in a single match, and field by field, which finds the first thing that does not
 fit and names what should stand there. No pattern gives back what it has taken (possessive repeats, and atomic
 groups, since Python before 3.11.5 loses its place in a group that is repeated possessively), so that
-reading is linear in the length of the file, whatever is in it.
-
-Whitespace separates and means nothing else. A text stands in double quotes and may run over lines; a quote
-with a backslash before it belongs to the text, and any other backslash is an ordinary character. Lists stand
-in braces, and a comma may follow each item.
+reading is linear in the length of the file. A text stands in double quotes and may run over lines; a quote
+with a backslash before it belongs to the text. Lists stand in braces; a comma may follow each item.
 """
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
+
+from equinoise._typing import NamedTuple
 
 SPACE = r"[ \t\r\n\f\v]*+"
 _END = r'(?![^ \t\r\n\f\v"{},])'
@@ -25,8 +23,7 @@ NUMBER = r"[+-]?(?:[0-9]++/[0-9]++|(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-
 LARGEST = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of a row: the name of its group (or none), what it is in words, and its pattern."""
 
     key: str
@@ -42,8 +39,7 @@ class Field:
         return "{" if self.item else '"'
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A kind of node: its fields, and the pattern of all of them together."""
 
     fields: tuple[Field, ...]
@@ -72,12 +68,8 @@ def joined(fields: tuple[Field, ...]) -> str:
 
 
 def _node(letter: str, *decision: Field) -> Node:
-    fields = (
-        Field("", "a node (c, p or t)", letter + _END),
-        Field("", "a name", TEXT, True),
-        *decision,
-        *_RESULT,
-    )
+    start = Field("", "a node (c, p or t)", letter + _END), Field("", "a name", TEXT, True)
+    fields = (*start, *decision, *_RESULT)
     return Node(fields, re.compile(joined(fields)))
 
 
@@ -166,8 +158,7 @@ def misfit(text: str, pos: int, fields: tuple[Field, ...]) -> tuple[int, str]:
     return pos, f"expected {wanted}, got {token(text, pos)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(NamedTuple):
     """A file's text and what errors call it."""
 
     name: str

@@ -22,13 +22,12 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from equinoise._checks import shown
+from equinoise import _checks
+from equinoise._typing import Any, Sequence
 from equinoise.games.efg.declared import Declared, Nodes
 from equinoise.games.efg.grammar import PROLOGUE, SPACE, TEXT, Script, joined, misfit, plain
 
@@ -40,13 +39,7 @@ _PROLOGUE = re.compile(SPACE + joined(PROLOGUE))
 class GambitGame:
     """A game in extensive form, as a file lists it: flat arrays over its N nodes, the root first.
 
-    A state is the number of a node.
-
-    Of each infoset or chance event there are the player (-1 for chance), its number, a label that is unique
-    within the player, the labels of its actions and, where chance moves, their probabilities; entry 0, of
-    player -4, stands for all terminal nodes. Of each node there are its infoset, where its children begin in
-    `children`, where `sums` holds what the path to it has gathered (a payoff for each player in a row, the
-    node's own outcome included), and its line. Name and lines play no part in comparisons.
+    A state is the number of a node. Name and lines play no part in comparisons.
 
     Examples
     --------
@@ -63,17 +56,17 @@ class GambitGame:
     title: str
     comment: str
     player_labels: tuple[str, ...]
-    infoset_player: array[int] = field(repr=False)
+    infoset_player: array[int] = field(repr=False)  # or -1 for chance; entry 0, -4, is all terminal nodes
     infoset_number: array[int] = field(repr=False)
-    infoset_label: tuple[str, ...] = field(repr=False)
+    infoset_label: tuple[str, ...] = field(repr=False)  # unique within the player
     infoset_actions: tuple[tuple[str, ...], ...] = field(repr=False)
-    infoset_chances: tuple[tuple[Fraction, ...], ...] = field(repr=False)
-    infoset_of: array[int] = field(repr=False)
-    first_child: array[int] = field(repr=False)
+    infoset_chances: tuple[tuple[Fraction, ...], ...] = field(repr=False)  # empty where a player moves
+    infoset_of: array[int] = field(repr=False)  # of each node
+    first_child: array[int] = field(repr=False)  # of each node, a place in `children`
     children: array[int] = field(repr=False)
-    sums: tuple[Fraction, ...] = field(repr=False)
-    sum_of: array[int] = field(repr=False)
-    lines: array[int] = field(repr=False, compare=False)
+    sums: tuple[Fraction, ...] = field(repr=False)  # payoffs that paths have gathered, P in a row
+    sum_of: array[int] = field(repr=False)  # of each node, with its own outcome: a place in `sums`
+    lines: array[int] = field(repr=False, compare=False)  # of the file
 
     @property
     def n_players(self) -> int:
@@ -125,18 +118,10 @@ class GambitGame:
 
 
 def read_efg(path: str | os.PathLike[str]) -> GambitGame:
-    """Read a Gambit ``.efg`` file.
+    """Read a Gambit ``.efg`` file: a game, which :func:`equinoise.games.load` takes.
 
-    Parameters
-    ----------
-    path : str or path
-        The file, in UTF-8 with or without a byte order mark. FileNotFoundError where there is none;
-        ValueError for what is no game, with the file, the line and what was expected there.
-
-    Returns
-    -------
-    GambitGame
-        The game, which :func:`equinoise.games.load` takes.
+    The file at `path`, a str or path, is in UTF-8 with or without a byte order mark. FileNotFoundError where
+    there is none; ValueError for what is no game, with the file, the line and what was expected there.
 
     Examples
     --------
@@ -144,28 +129,23 @@ def read_efg(path: str | os.PathLike[str]) -> GambitGame:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'no/such/file.efg'
     """
-    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(name, str):
-        raise TypeError(f"path must be a str or a path, got {shown(path)}")
+    name = _checks.path("path", path)
     if Path(name).is_dir():
         raise ValueError(f"path must be an .efg file, got the directory {name}")
     data = Path(name).read_bytes()
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        here = 1 + data.count(b"\n", 0, error.start)
-        raise ValueError(
-            f"{name}, line {here}: not text in UTF-8: byte {data[error.start]:#04x} at position {error.start}"
-        ) from None
+        at = error.start
+        here, byte = 1 + data.count(b"\n", 0, at), f"{data[at]:#04x}"
+        raise ValueError(f"{name}, line {here}: not text in UTF-8: byte {byte} at position {at}") from None
     return parse_efg(text, name, 3)
 
 
 def parse_efg(text: str, name: str = "<text>", stacklevel: int = 2) -> GambitGame:
     """Read a game from the text of an ``.efg`` file, which errors and warnings call `name`."""
-    for argument, value in (("text", text), ("name", name)):
-        if not isinstance(value, str):
-            raise TypeError(f"{argument} must be a str, got {shown(value)}")
-    script = Script(name, text.removeprefix("\ufeff"))
+    _checks.instance("text", text, str)
+    script = Script(_checks.instance("name", name, str), text.removeprefix("\ufeff"))
     prologue = _PROLOGUE.match(script.text)
     if prologue is None:
         begin = re.compile(SPACE).match(script.text)
@@ -189,10 +169,8 @@ def parse_efg(text: str, name: str = "<text>", stacklevel: int = 2) -> GambitGam
 def _labels(declared: Declared) -> tuple[str, ...]:
     """Return a label for every infoset: its name where no other infoset of the player could have it too."""
     keys = list(zip(declared.players, declared.names, strict=True))
-    times = Counter(keys)
-    return tuple(
-        name
-        if name and times[player, name] == 1 and not _PLACE.fullmatch(name)
-        else f"{player + 1}:{declared.numbers[i]}"
-        for i, (player, name) in enumerate(keys)
-    )
+    times, labels = Counter(keys), [name for _, name in keys]
+    for i, (player, name) in enumerate(keys):
+        if not name or times[player, name] > 1 or _PLACE.fullmatch(name):
+            labels[i] = f"{player + 1}:{declared.numbers[i]}"
+    return tuple(labels)

@@ -3,19 +3,18 @@
 import numbers
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from equinoise import _checks
+from equinoise._typing import Any, Callable, Hashable, Iterable, Mapping, Sequence
 
 #: What :meth:`Source.kind` says of a node where chance moves, and of one where the game is over.
 CHANCE = -1
 TERMINAL = -4
 
-Probability = float | Fraction
+Number = float | Fraction
 #: The probabilities of the actions at a node of another player: (state, player, number of actions) -> list.
-Mixture = Callable[[Any, int, int], list[Probability]]
+Mixture = Callable[[Any, int, int], list[Number]]
 
 _REFUSE = 1e-5
 _WARN = 1e-9
@@ -43,9 +42,7 @@ class Distributions:
         self.n_scaled = 0
         self.first = ""
 
-    def __call__(
-        self, probabilities: Sequence[Probability], n: int, where: Callable[[], str]
-    ) -> list[Probability]:
+    def __call__(self, probabilities: Sequence[Number], n: int, where: Callable[[], str]) -> list[Number]:
         """Return `n` probabilities that sum to one, exactly so when they are fractions, or refuse them.
 
         `where` says what they belong to, for a message.
@@ -70,14 +67,11 @@ class Distributions:
     def warn(self, stacklevel: int = 4) -> None:
         """Warn if probabilities were scaled by more than 1e-9."""
         if self.n_scaled:
-            warnings.warn(
-                f"probabilities that do not sum to 1 were scaled at {self.n_scaled} places: {self.first}",
-                UserWarning,
-                stacklevel=stacklevel,
-            )
+            words = f"probabilities that do not sum to 1 were scaled at {self.n_scaled} places: {self.first}"
+            warnings.warn(words, UserWarning, stacklevel=stacklevel)
 
 
-def _plain(p: object, where: Callable[[], str]) -> Probability:
+def _plain(p: object, where: Callable[[], str]) -> Number:
     """Return a number of any kind as a float or, when it is rational, as a fraction."""
     if isinstance(p, float | Fraction):
         return p
@@ -103,18 +97,16 @@ def mixture(source: Any, opponents: object, distributions: Distributions) -> Mix
     given = opponents.to_dict() if isinstance(opponents, Policy) else opponents
     if isinstance(given, Mapping) or callable(given):
         return _from_labels(source, given, distributions)
-    raise TypeError(
-        "opponents must be 'uniform', a Policy, a mapping from infoset labels to probabilities, a function "
-        f"of a label, or a policy of OpenSpiel, got {_checks.shown(opponents)}"
-    )
+    takes = "'uniform', a Policy, a mapping from infoset labels to probabilities, a function of a label"
+    raise TypeError(f"opponents must be {takes}, or a policy of OpenSpiel, got {_checks.shown(opponents)}")
 
 
 def _from_labels(source: Any, given: Any, distributions: Distributions) -> Mixture:
     """Look the infoset of a node up by its label, or ask for it, once for each infoset."""
-    known: dict[tuple[int, Hashable], list[Probability]] = {}
+    known: dict[tuple[int, Hashable], list[Number]] = {}
     owner: dict[str, tuple[int, Hashable]] = {}
 
-    def probabilities(state: Any, player: int, n: int) -> list[Probability]:
+    def probabilities(state: Any, player: int, n: int) -> list[Number]:
         key, label = infoset_of(source, state)
         found = known.get((player, key))
         if found is not None and len(found) == n:
@@ -144,7 +136,7 @@ def infoset_of(source: Any, state: Any) -> tuple[Hashable, str]:
 
 def row_of(
     name: str, given: Any, label: str, actions: Sequence[str], distributions: Distributions, whose: str = ""
-) -> list[Probability]:
+) -> list[Number]:
     """Return the probabilities of one infoset in the order of its actions, of a mapping or a function."""
     if not callable(given) and label not in given:
         raise ValueError(f"{name} must cover infoset {label!r}{whose}, which is missing")
@@ -160,9 +152,8 @@ def row_of(
 
 
 def _from_policy(source: Any, policy: Any, distributions: Distributions) -> Mixture:
-    """Ask a policy of OpenSpiel at every node."""
 
-    def probabilities(state: Any, player: int, n: int) -> list[Probability]:
+    def probabilities(state: Any, player: int, n: int) -> list[Number]:
         given = source.policy_probabilities(policy, state, player)
         return distributions(given, n, lambda: f"opponents, at infoset {source.infoset(state)[1]!r},")
 

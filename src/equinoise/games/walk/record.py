@@ -4,12 +4,11 @@ import math
 import numbers
 import sys
 from collections import defaultdict
-from collections.abc import Hashable
 from fractions import Fraction
 
 import numpy as np
 
-from equinoise._typing import Any, Callable, Floats, Ints, Sequence
+from equinoise._typing import Any, Floats, Hashable, Ints, Sequence
 from equinoise.games.environment import Environment
 from equinoise.games.tree import GameTree, seal
 
@@ -22,9 +21,8 @@ class Record:
     """The one-sided tree in the order of a depth-first walk: everything as it is first met.
 
     `refine` splits an infoset that is reached after different moves of the learner, where otherwise it is
-    refused; `exact` weighs with fractions as long as the source does. Of each infoset there are the action
-    above (-1: none), its first action, how many it has, and the summed weight of its histories; of each leaf
-    the action above, the payoff and the summed weight.
+    refused; `exact` weighs with fractions as long as the source does. Weights of the histories of an infoset
+    or leaf are summed; the action above the root is -1.
     """
 
     def __init__(self, player: int, *, refine: bool, exact: bool) -> None:
@@ -84,16 +82,12 @@ class Record:
         self.leaf_reach.append(weight)
 
     def infoset(
-        self,
-        key: Hashable,
-        label: str,
-        above: int,
-        n: int,
-        weight: _Probability,
-        actions: Callable[[Any], Sequence[str]],
-        state: Any,
+        self, key: Hashable, label: str, above: int, n: int, weight: _Probability, actions: Any, state: Any
     ) -> int:
-        """Add a history that ends where the learner moves, and return the first of the infoset's actions."""
+        """Add a history that ends where the learner moves, and return the first of the infoset's actions.
+
+        `actions` says what these are called in a state.
+        """
         number = self._known.get((key, above))
         if number is None:
             return self._new_infoset(key, label, above, n, weight, actions(state))
@@ -112,9 +106,8 @@ class Record:
             if not self._refine:
                 raise self._forgets(number, above)
         if n == 0 or len(actions) != n:
-            raise ValueError(
-                f"game must give infoset {label!r} actions, one label each, got {n} and {len(actions)}"
-            )
+            got = f"{n} and {len(actions)}"
+            raise ValueError(f"game must give infoset {label!r} actions, one label each, got {got}")
         self._known[key, above] = self.n_infosets
         self.n_moves += 1
         return self._append(label, above, actions, weight)
@@ -132,13 +125,10 @@ class Record:
         return first
 
     def _two_sizes(self, label: str, one: int, other: int) -> ValueError:
-        return ValueError(
-            f"game must give an infoset the same actions at all of its histories, but {label!r} "
-            f"of player {self.player} has {one} at one and {other} at another"
-        )
+        words = f"{label!r} of player {self.player} has {one} at one and {other} at another"
+        return ValueError(f"game must give an infoset the same actions at all of its histories, but {words}")
 
     def _past(self, action: int) -> list[int]:
-        """Return the learner's actions up to and with this one, first to last."""
         path = []
         while action >= 0:
             path.append(action)
@@ -149,12 +139,9 @@ class Record:
     def _forgets(self, number: int, above: int) -> ValueError:
         """Name an infoset that forgets, and two histories of the learner that it does not tell apart."""
         first, second = self._past(self.infoset_parent[number]), self._past(above)
-        again = any(self.action_infoset[action] == number for action in second)
-        words = (
-            "is absent-minded, as it comes up twice on one path"
-            if again
-            else "forgets the learner's own past"
-        )
+        words = "forgets the learner's own past"
+        if any(self.action_infoset[action] == number for action in second):
+            words = "is absent-minded, as it comes up twice on one path"
         label = _short(self.infoset_label[number])
         same = 0
         while same < min(len(first), len(second)) and first[same] == second[same]:
@@ -189,17 +176,14 @@ class Record:
         infoset_above = new_action[np.array(self.infoset_parent, dtype=np.int64)[order[1:]]]
         leaf_above = new_action[np.array(self.leaf_action, dtype=np.int64)]
         leaf_order = np.argsort(leaf_above, kind="stable")
-        tree = GameTree(
-            action_ptr,
-            _pointers(np.bincount(infoset_above, minlength=self.n_actions), 1),
-            _pointers(np.bincount(leaf_above, minlength=self.n_actions), 0),
-            tuple(self.infoset_label[s] for s in order),
-            tuple(self.action_label[a] for a in old_action),
-        )
+        labels = tuple(self.infoset_label[s] for s in order), tuple(self.action_label[a] for a in old_action)
+        n = self.n_actions
+        infosets, leaves = np.bincount(infoset_above, minlength=n), np.bincount(leaf_above, minlength=n)
+        tree = GameTree(action_ptr, _pointers(infosets, 1), _pointers(leaves, 0), *labels)
         infoset_prob, leaf_prob = self._conditional()
         loss, payoff_range = losses(self.leaf_payoff)
-        infosets, leaves = seal(infoset_prob[order]), seal(leaf_prob[leaf_order])
-        return tree, Environment(tree, infosets, leaves, seal(loss[leaf_order]), payoff_range)
+        probabilities = seal(infoset_prob[order]), seal(leaf_prob[leaf_order])
+        return tree, Environment(tree, *probabilities, seal(loss[leaf_order]), payoff_range)
 
     def _breadth_first(self) -> Ints:
         """Return the infosets breadth first, those below one action in the order in which they were met."""
