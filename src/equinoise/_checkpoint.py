@@ -173,7 +173,8 @@ def _refuse_other(run: Any, other: Any, said: str) -> None:
 
 def _differing(name: str, there: Any, here: Any) -> str:
     hashed = any(value is None or str(value).startswith(_HASHED) for value in (there, here))
-    return f"{name} differs" if hashed else f"{name} is {there!r} there and {here!r} here"
+    name, there, here = _checks.line(name, 80), _checks.shown(there), _checks.shown(here)
+    return f"{name} differs" if hashed else f"{name} is {there} there and {here} here"
 
 
 def _run_of(folder: Path) -> Any:

@@ -139,7 +139,7 @@ def checked(function: Callable[..., Any], grid: Any, kept: bool) -> tuple[dict[s
             pass
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{error} (at the point {_label(point)})") from error
+            raise kind(f"{_checks.line(error)} (at the point {_checks.line(_label(point))})") from error
     if kept and len({_folder(point) for point in points}) < len(points):
         raise ValueError("grid must have points that differ, where they are kept")
     return points

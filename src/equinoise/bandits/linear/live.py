@@ -142,20 +142,21 @@ class LinearBandit(Live):
     def _start(self, key: Any) -> None:
         """Begin with nothing known."""
         k, d = len(self.arms), self.dimension
-        self._tabulate(self._setting.get("horizon", _ROOM))
+        self._tabulate(_ROOM)
         self._learner = task.make_learner(self._plan, k, d, self._setting["ridge"])
         self._scratch, self._streams = task.make_round(k, d, 1), make_streams(key, 0, 1, task.PURPOSES)
         self._moment, self._sums = np.zeros((k, d)), np.zeros(k)  # of the rewards as they are: the analyst's
         self._open: dict[int, tuple[int, Floats]] = {}  # selections without a reward: arm and context
         self._rounds = 0
 
-    def _tabulate(self, horizon: int) -> None:
-        """Make the table of widths for so many pulls of an arm."""
+    def _tabulate(self, pulls: int) -> None:
+        """Make the table of widths for so many pulls of an arm, or for the horizon."""
         given, longest = self._setting, np.zeros((1, 1, self.dimension))
         longest[0, 0, 0] = given.get("longest", 1.0)
         how: dict[str, Any] = {"binary": False, "clip": (0.0, 1.0), "epsilon": given.get("epsilon", np.inf)}
         of = given["ridge"], given["delta"], given["sigma"]
-        plan = task.make_plan(given["policy"], longest, horizon, *of, **how)
+        horizon = given.get("horizon", pulls)
+        plan = task.make_plan(given["policy"], longest, horizon, *of, **how, known=min(pulls, horizon))
         self._plan = task.read_only(plan._replace(theta=np.empty((0, 1))))
 
     def __repr__(self) -> str:
@@ -315,18 +316,23 @@ class LinearBandit(Live):
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read what :meth:`save` wrote, and go on; errors as of :meth:`equinoise.bandits.Bandit.load`."""
         with loaded(path, _KIND, cls.__name__) as (arrays, meta):
-            made = cls(**meta["setting"])
-            made._tabulate(made._setting.get("horizon", max(_ROOM, int(arrays["learner_pulls"].max()) + 1)))
+            k, d = (meta["setting"][name] for name in ("n_arms", "dimension"))
+            k, d = checked_sizes(len(k) if isinstance(k, list) else k, d)
+            pulls = _checks.array("pulls", arrays["learner_pulls"], np.int64, (k, 1), low=0)
+            _checks.array("inverse", arrays["learner_inverse"], np.float64, (k * d * (d + 1) // 2, 1))
+            made = cls(**meta["setting"])  # no larger than what there is
+            made._rounds = _checks.integer("rounds", meta["rounds"], 0, MAX_HORIZON)
+            if (told := sum(pulls.ravel().tolist())) > made._rounds:
+                raise ValueError("pulls must be those of rounds")
+            made._tabulate(max(_ROOM, int(pulls.max()) + 1))
             for name, here in made._parts().items():
                 here[...] = _checks.array(name, arrays[name], here.dtype, here.shape)
-            made._rounds = _checks.integer("rounds", meta["rounds"], 0)
             opened = _checks.array("open", arrays["open"], np.int64, (None, 2), low=0)
             contexts = _checks.array(
                 "contexts", arrays["contexts"], np.float64, (len(opened), made.dimension)
             )
-            told = int(made._learner.pulls.sum())
-            if (made._learner.pulls < 0).any() or told + len(opened) > made._rounds:
-                raise ValueError("pulls must be those of rounds")
+            if told + len(opened) > made._rounds:
+                raise ValueError("open must be of the rounds")
             if len(opened) and not (
                 (opened < [made._rounds, len(made.arms)]).all() and (np.diff(opened[:, 0]) > 0).all()
             ):

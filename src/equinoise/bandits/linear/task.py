@@ -28,11 +28,11 @@ def lanes_of(n_arms: int, dimension: int) -> int:
     return min(_LANES, max(_FEWEST_LANES, _MEMORY // of_one // 8 * 8))
 
 
-def noise_widths(horizon: int, scale: float, delta: float) -> Floats:
-    """Return what the noise of a counter stays within with probability 1 - delta, for its sums 0 to T."""
+def noise_widths(horizon: int, scale: float, delta: float, known: int | None = None) -> Floats:
+    """Return what the noise of a counter stays within with probability 1 - delta, for its first sums."""
     of_draws = np.empty((1, horizon.bit_length() + 1))
     fill_widths(np.array([math.log(2.0 / delta)]), scale, of_draws)
-    widths: Floats = of_draws[0, np.bitwise_count(np.arange(horizon + 1))]
+    widths: Floats = of_draws[0, np.bitwise_count(np.arange((horizon if known is None else known) + 1))]
     return widths
 
 
@@ -113,12 +113,16 @@ def make_plan(
     binary: bool,
     clip: tuple[float, float],
     epsilon: float,
+    known: int | None = None,
 ) -> Plan:
-    """Return the plan of a run, its coefficients left empty; contexts float64[T, K, d], or of no rounds."""
-    row, dimension = POLICIES[policy], contexts.shape[2]
-    width = np.zeros(horizon + 1)
+    """Return the plan of a run, its coefficients left empty; contexts float64[T, K, d], or of no rounds.
+
+    Widths are tabulated for the first so many of the `horizon` pulls that an arm may have, or for all.
+    """
+    row, dimension, known = POLICIES[policy], contexts.shape[2], horizon if known is None else known
+    width = np.zeros(known + 1)
     if row.wide:
-        spread = np.sqrt(dimension * np.log((1.0 + np.arange(horizon + 1) / ridge) / delta))
+        spread = np.sqrt(dimension * np.log((1.0 + np.arange(known + 1) / ridge) / delta))
         width = sigma * spread + math.sqrt(ridge)
     levels = horizon.bit_length()
     noise_width, scale = np.empty(0), 0.0
@@ -127,7 +131,7 @@ def make_plan(
         scale = levels * (clip[1] - clip[0]) * largest / epsilon
         if scale > _LARGEST_SCALE:
             raise ValueError(f"epsilon must give a noise scale of at most 1e100, got {epsilon!r}")
-        noise_width = noise_widths(horizon, scale, delta / dimension)
+        noise_width = noise_widths(horizon, scale, delta / dimension, known)
     rewards = row.in_turn, binary, sigma, *clip, scale, levels + 1
     return Plan(np.empty((0, 0)), contexts, width, noise_width, *rewards)
 
