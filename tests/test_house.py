@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_180,
     "bandits": 5_412,
     "games": 3_486,
-    "efb": 2_700,
+    "efb": 2_698,
     "nvo": 5_429,
     "inference": 2_056,
     "experiments": 4_004,
