@@ -225,15 +225,15 @@ def simulate(
     span = replicates.checked_span(n_replicates)
     _results.check_memory(len(span), 2 * len(checkpoints) + tree.n_actions)
     key = stream_key(seed)
-    game, played, table = tree, schedule, None
+    game, table, faced = tree, None, environment
     if row.flat:
         table = strategies(tree)
-        played = flatten(schedule, table)
-        game = played.tree
+        faced = schedule = flatten(schedule, table)
+        game = schedule.tree
     sent = sent if "mechanism" in row.options else "laplace"
-    losses = played.loss_range if sent == "hashing" else (0.0, 1.0)
-    given = checked_for(game, tuning, (trials, budget, sent), losses, row.sensitivity)
-    task = _task(game, played, row.start(game, given), checkpoints, key)
+    how = tuning, (trials, budget, sent)
+    given = checked_for(game, *how, faced.loss_range if sent == "hashing" else (0.0, 1.0), row.sensitivity)
+    task = _task(game, schedule, row.start(game, given), checkpoints, key)
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     result = replicates.run(functools.partial(_run_block, task), span, work=trials, **options)
     policy, chosen = result["policy"], task.learner.tuning
