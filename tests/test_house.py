@@ -31,7 +31,7 @@ STILL = {
     "core": 2_272,
     "mechanisms": 1_209,
     "games": 3_489,
-    "efb": 2_708,
+    "efb": 2_706,
     "nvo": 5_529,
     "bandits": 5_440,
     "inference": 2_077,

@@ -12,7 +12,7 @@ from equinoise._checkpoint import kept_as
 from equinoise._files import loaded, save_arrays
 from equinoise._random import stream_key
 from equinoise._typing import Any, Axes, DataFrame, Executor, Floats, Ints, Iterator, NamedTuple, Words
-from equinoise.efb import baselines
+from equinoise.efb.baselines import LEARNERS, Learner, flatten, strategies
 from equinoise.efb.kernels import learner as _learner, setup, weights as _weights
 from equinoise.efb.protocol.user import Report
 from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
@@ -107,7 +107,7 @@ class EfbRun:
             regret, loss = (_checks.array(x, arrays[x], np.float64, shape) for x in ("regret", "loss"))
             policy = _checks.array("policy", arrays["policy"], np.float64, (n, tree.n_actions), low=0.0)
             bound = _checks.number("regret_bound", meta["regret_bound"], 0.0)
-            learner = _checks.choice("learner", meta["learner"], baselines.LEARNERS)
+            learner = _checks.choice("learner", meta["learner"], LEARNERS)
             epsilon, seed = _checks.epsilon(meta["epsilon"]), _checks.seed(meta["seed"])
             first = _checks.integer("first_replicate", meta.get("first_replicate", 0), 0)
             return cls(trials, regret, loss, policy, bound, tuning, learner, epsilon, seed, tree, first)
@@ -119,7 +119,7 @@ class EfbRun:
             return 0
         if self.tuning.symbols:
             return len(Report(self.tuning.horizon - 1, symbol=self.tuning.symbols - 1).to_bytes())
-        n = 1 if baselines.LEARNERS[self.learner].flat else setup.longest(self.tree)
+        n = 1 if LEARNERS[self.learner].flat else setup.longest(self.tree)
         return len(Report(0, np.zeros(n)).to_bytes())
 
     @property
@@ -146,7 +146,7 @@ class _Task(NamedTuple):
     plan: setup.Plan | setup.SymbolPlan
     chances: tuple[setup.Chance, ...]
     segments: tuple[tuple[int, int, int, int], ...]  # (environment, first trial, end, checkpoint or -1)
-    learner: baselines.Learner
+    learner: Learner
     key: Words
     n_checkpoints: int
 
@@ -217,7 +217,7 @@ def simulate(
     if schedule.total < trials:
         raise ValueError(f"horizon must be at most the schedule's {schedule.total} trials, got {trials}")
     budget = _checks.epsilon(epsilon)
-    row = baselines.LEARNERS[_checks.choice("learner", learner, baselines.LEARNERS)]
+    row = LEARNERS[_checks.choice("learner", learner, LEARNERS)]
     if not isinstance(tuning, Tuning):
         _checks.choice("tuning", tuning, RULES)
     sent = _checks.choice("mechanism", mechanism, MECHANISMS)
@@ -225,15 +225,15 @@ def simulate(
     span = replicates.checked_span(n_replicates)
     _results.check_memory(len(span), 2 * len(checkpoints) + tree.n_actions)
     key = stream_key(seed)
-    game, played, table = tree, schedule, None
+    game, table, faced = tree, None, environment
     if row.flat:
-        table = baselines.strategies(tree)
-        played = baselines.flatten(schedule, table)
-        game = played.tree
+        table = strategies(tree)
+        faced = schedule = flatten(schedule, table)
+        game = schedule.tree
     sent = sent if "mechanism" in row.options else "laplace"
-    losses = played.loss_range if sent == "hashing" else (0.0, 1.0)
-    given = checked_for(game, tuning, (trials, budget, sent), losses, row.sensitivity)
-    task = _task(game, played, row.start(game, given), checkpoints, key)
+    how = tuning, (trials, budget, sent)
+    given = checked_for(game, *how, faced.loss_range if sent == "hashing" else (0.0, 1.0), row.sensitivity)
+    task = _task(game, schedule, row.start(game, given), checkpoints, key)
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     result = replicates.run(functools.partial(_run_block, task), span, work=trials, **options)
     policy, chosen = result["policy"], task.learner.tuning
@@ -244,9 +244,7 @@ def simulate(
     return EfbRun(checkpoints, *made, row.name, budget, _checks.seed(seed), tree, span.start)
 
 
-def _task(
-    tree: GameTree, schedule: Schedule, learner: baselines.Learner, checkpoints: Ints, key: Words
-) -> _Task:
+def _task(tree: GameTree, schedule: Schedule, learner: Learner, checkpoints: Ints, key: Words) -> _Task:
     chances = {id(part): setup.make_chance(part) for part in schedule.environments}
     number = {part: i for i, part in enumerate(chances)}
     ends = np.cumsum(schedule.trials)
