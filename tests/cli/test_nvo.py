@@ -212,6 +212,7 @@ def test_a_release_is_verified_and_what_was_changed_is_named(capsys):
     assert "another bins" in told("certificate.json", lambda text: text.replace('"bins": 41', '"bins": 4'))
     assert "no proper 'method'" in told("certificate.json", lambda text: text.replace('"method"', '"how"'))
     assert "certificate.json is no JSON" in told("certificate.json", lambda text: text[:-9])
+    assert "certificate.json is no JSON" in told("certificate.json", lambda text: "[" * 100_000)
 
     def less(text):  # the record with the most noise gets the least
         head, *rows = (line.split(",") for line in text.splitlines())
@@ -228,6 +229,13 @@ def test_a_release_is_verified_and_what_was_changed_is_named(capsys):
     assert main(["nvo", "verify", "a/x"]) == 1
     assert "sample.csv cannot be read" in capsys.readouterr().err
     assert main(["nvo", "verify", "people.csv"]) == 2
+    if hasattr(os, "mkfifo"):  # which would be read for ever
+        os.mkfifo("a/x/sample.csv")
+        assert main(["nvo", "verify", "a/x"]) == 1
+        assert "sample.csv cannot be read" in capsys.readouterr().err
+        os.mkfifo("book")
+        assert main([*GOOD, "--ledger", "book"]) == 2
+        assert "--ledger must be a file, got 'book'" in capsys.readouterr().err
 
 
 @pytest.mark.compiled
@@ -506,6 +514,7 @@ WRONG = [
     ),
     ([*GOOD, "--column", "kg"], "--bounds must not leave a value out"),
     ([*GOOD, "--column", "kg=50:60"], "--bounds must not leave a value out"),
+    ([*OTHER, "kg=50:60"], "--bounds must not leave a value out"),
     (
         [*GOOD, "--ledger", "people.csv"],
         "--ledger must be a ledger, a release in each line, got 'people.csv'",

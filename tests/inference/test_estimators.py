@@ -192,6 +192,17 @@ def test_columns_of_a_frame_keep_their_labels(log):
     assert value.estimate == pytest.approx(
         off_policy_value([0.1, 0.2, 0.3, 0.4], arms, (rewards > 1) * 1.0, logged).estimate
     )
+    many = pd.DataFrame({name: np.full(120, chance) for name, chance in reversed(target.items())})
+    for same in (pd.Series(target).iloc[order], many):  # by label, not by place
+        for how in ({}, {"method": "dr", "predicted": same}):
+            found = off_policy_value(same, frame["arm"], frame["reward"] > 1, logged, **how)
+            how = how and how | {"predicted": [0.1, 0.2, 0.3, 0.4]}
+            known = off_policy_value([0.1, 0.2, 0.3, 0.4], arms, (rewards > 1) * 1.0, logged, **how)
+            assert found.estimate == pytest.approx(known.estimate)
+    with pytest.raises(ValueError, match="target must have the arms"):
+        off_policy_value(many.rename(columns={"red": "grey"}), frame["arm"], frame["reward"], logged)
+    with pytest.raises(TypeError, match="propensities must be given"):
+        off_policy_value(target, frame["arm"], frame["reward"], None)
     with pytest.raises(ValueError, match=r"control must be one of \['pink', .*\], got 'grey'"):
         made.against("grey")
     with pytest.raises(ValueError, match="target must have the arms"):

@@ -140,7 +140,8 @@ def command(
     from equinoise.experiments.commands import nvo
 
     with common.refusing(context, path="FILE", values="--column") as (folder, threads):
-        ends = {column[0]: bounds} if len(column) == 1 else _by_name(column, bounds)
+        named = len(column) > 1 or _OWN_BOUNDS.fullmatch(column[0])
+        ends = _by_name(column, bounds) if named else {column[0]: bounds}
         several = ends if len(ends) > 1 else ()
         if several and (folder / "certificate.json").exists():
             raise ValueError(f"out must be a folder for several columns, got {str(out)!r} with one in it")

@@ -202,12 +202,12 @@ def off_policy_value(
 
     Parameters
     ----------
-    target : float64[K], float64[..., T, K] or mapping
-        The other policy's probabilities, that sum to 1; of K arms also by their labels.
+    target : float64[K], float64[..., T, K], mapping, series or frame
+        The other policy's probabilities, that sum to 1; where arms have labels in it, in any order.
     arms, rewards, propensities
         As in :func:`arm_means`. Only propensities of the arms pulled are used.
     method : {"ips", "snips", "dr"}
-    predicted : float64[K] or float64[..., T, K], optional
+    predicted : as target, optional
         For "dr": predictions of rewards that do not know those of their round or later ones. By default the
         mean of an arm's earlier rewards, and 0 before there are any.
 
@@ -232,17 +232,14 @@ def off_policy_value(
     (0.55, [0.47, 0.63])
     """
     kind = _checks.choice("method", method, ("ips", "snips", "dr"))
+    if propensities is None:
+        raise TypeError("propensities must be given, got None")
     of: Any = target
-    named = isinstance(of, Mapping)
-    k = None if named or not np.ndim(of) else np.shape(of)[-1]
+    keys = set(of.keys() if hasattr(of, "keys") else range((0, *np.shape(of))[-1]))
+    k = len(keys) or None if keys == set(range(len(keys))) else None
     log = _log(arms, rewards, propensities, k, zeros=True)
-    names = log.labels or tuple(range(log.n_arms))
-    if named and set(of) != set(names):
-        raise ValueError(f"target must have the arms {list(names)}, got {list(of)}")
-    of = [of[label] for label in names] if named else of
-    wanted = _checks.array("target", of, np.float64, None, low=0.0, high=1.0)
-    p = _of_rounds("target", wanted, log)
-    if float(np.abs(wanted.sum(axis=-1) - 1.0).max()) > _SUM:
+    p = _of_rounds("target", of, log, low=0.0, high=1.0)
+    if float(np.abs(p.sum(axis=-1) - 1.0).max()) > _SUM:
         raise ValueError("target must sum to 1 over the arms")
     at, y = log.arms[..., None], log.rewards
     w = np.take_along_axis(p, at, -1)[..., 0] / log.logged
@@ -376,9 +373,14 @@ def _shaped(log: _Log, mean: Floats, stderr: Floats, difference: Floats, apart: 
     return Estimates(mean.reshape(*log.lead, k), stderr.reshape(*log.lead, k), (first, second), log.labels)
 
 
-def _of_rounds(name: str, value: ArrayLike, log: _Log) -> Floats:
-    """Return what is given of K arms, or of every round's, as float64[R, T, K]."""
-    given = _checks.array(name, value, np.float64, None)
+def _of_rounds(name: str, value: Any, log: _Log, **limits: float) -> Floats:
+    """Return what is given of K arms, by label or in turn, or of every round's, as float64[R, T, K]."""
+    names = list(log.labels or range(log.n_arms))
+    if hasattr(value, "keys"):  # a mapping, a series, or a frame with columns
+        if set(value.keys()) != set(names) or len(value.keys()) > len(names):
+            raise ValueError(f"{name} must have the arms {names}, got {list(value.keys())}")
+        value = np.stack([np.asarray(value[label]) for label in names], axis=-1)
+    given = _checks.array(name, value, np.float64, None, **limits)
     shape = (*log.lead, log.arms.shape[1], log.n_arms)
     if given.shape not in {shape, shape[-2:], shape[-1:]}:
         raise ValueError(f"{name} must have shape ({log.n_arms},) or {shape}, got {given.shape}")

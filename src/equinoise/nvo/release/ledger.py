@@ -46,9 +46,11 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     _files.writable_folder("ledger", file.parent)
     if not file.exists():
         return []
+    if not file.is_file():  # a pipe never ends
+        raise ValueError(f"ledger must be a file, got {str(file)!r}")
     for number, line in enumerate(file.read_bytes().splitlines(), 1):
         try:
-            found.append(one := json.loads(line))
+            found.append(one := _files.json_of(line))
             for name in ("adds", "delta"):
                 _checks.number(name, one[name], 0.0)
         except (ValueError, TypeError, KeyError):
@@ -133,6 +135,8 @@ def _records(private: Path, said: Mapping[str, Any]) -> str:
 
 def _content(folder: Path, name: str) -> bytes:
     try:
+        if (folder / name).is_fifo():  # which never ends
+            raise OSError(0, "it is a pipe")
         return (folder / name).read_bytes()
     except OSError as error:
         where = f"{folder.name}/" * (folder.name == "private")
@@ -142,6 +146,6 @@ def _content(folder: Path, name: str) -> bytes:
 def _document(folder: Path, name: str) -> Any:
     content = _content(folder, name)
     try:
-        return json.loads(content)
+        return _files.json_of(content)
     except ValueError as error:
         raise ValueError(f"{name} is no JSON: {error}") from None
