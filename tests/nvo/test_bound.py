@@ -250,7 +250,7 @@ def test_nodes_cover_their_parent_and_bound_what_is_in_them(monkeypatch):
 
 
 def test_a_part_of_a_record_is_none():
-    """Lone records without noise need a little of others: of two whole ones, where bins on average have parts.
+    """Lone records without noise need a little of others: of two whole ones, where bins average parts.
 
     Enumerated. Branching by types alone ends at half of the optimum, because it keeps to a bin.
     """
