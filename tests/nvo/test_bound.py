@@ -95,7 +95,7 @@ def test_children_never_loosen_their_parent(monkeypatch):
 
     def careless(self, node, gap, enough):
         found = relax(self, node, gap, enough)
-        return found if not node.forced.any() and node.allowed.all() else found._replace(bound=-1.0)
+        return found if not node.asked.any() and node.allowed.all() else found._replace(bound=-1.0)
 
     monkeypatch.setattr(bound.Cuts, "relax", careless)
     assert lower_bound(*game, nodes=9) == lower_bound(*game, nodes=1) > 0.1
@@ -154,7 +154,7 @@ def certified_profiles(masses, counts, epsilon):
 @settings(deadline=None, max_examples=150 if COMPILED else 20)
 @given(st.integers(0, 10**6))
 def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
-    """Drawn at random, large and small: rows of both signs, forced and forbidden types."""
+    """Drawn at random, large and small: rows of both signs, asked and forbidden types, numbers of records."""
     rng = np.random.default_rng([43, seed])
     masses, counts, epsilon = a_game(int(rng.integers(0, 200)), max_bins=4, max_records=4)
     problem = a_problem(masses, counts, epsilon)
@@ -162,9 +162,11 @@ def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
     for profile, kl in itertools.islice(certified_profiles(masses, counts, epsilon), 6):
         used = profile[problem.occupied] > 0
         numbers = np.cumsum(profile[:, problem.widest].sum(axis=0))
+        allowed = used | (rng.random(used.shape) < 0.5)
+        asked = allowed & (rng.random(used.shape) < 0.5)
         node = Node(
-            used | (rng.random(used.shape) < 0.5),
-            used & (rng.random(used.shape) < 0.5),
+            allowed,
+            asked & (asked & used).any(axis=1, keepdims=True),
             np.where(rng.random(shape[1]) < 0.5, numbers, 0),
             np.where(rng.random(shape[1]) < 0.5, numbers, counts.sum()),
         )
@@ -183,8 +185,9 @@ def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_hold_for_every_certified_profile_of_the_node(seed):
-    """Forced types sharpen the left sides, and no certified profile that uses them is cut off."""
+    """Asked types sharpen the left sides, and no certified profile that uses one of them is cut off."""
     masses, counts, epsilon = a_game(seed, max_bins=4, max_records=5)
+    rng = np.random.default_rng([46, seed])
     problem = a_problem(masses, counts, epsilon)
     n_bins, _, n_places = problem.masses.shape
     bins, places = (grid.ravel() for grid in np.mgrid[:n_bins, :n_places])
@@ -195,7 +198,8 @@ def test_rows_hold_for_every_certified_profile_of_the_node(seed):
         mass = np.einsum("kv,kvx->x", own, problem.masses)
         for sign, limit in ((1.0, problem.high), (-1.0, problem.low)):
             signs = np.full(len(bins), sign)
-            left = left_sides(problem, plain._replace(allowed=own > 0, forced=own > 0), bins, places, signs)
+            asked = (own > 0) | (rng.random(own.shape) < 0.3)
+            left = left_sides(problem, plain._replace(asked=asked), bins, places, signs)
             value = (left * own[bins]).sum(axis=1) / problem.records[bins]
             if limit > 0.0:
                 assert (sign * (value - limit * mass[places]) <= 1e-12).all()
@@ -209,8 +213,13 @@ def test_rows_hold_for_every_certified_profile_of_the_node(seed):
 def is_in(node, problem, profile):
     own = profile[problem.occupied]
     numbers = np.cumsum(own[:, problem.widest].sum(axis=0))
-    as_told = not own[~node.allowed].any() and (own[node.forced] > 0).all()
-    return as_told and (node.least <= numbers).all() and (numbers <= node.most).all()
+    asked = (own * node.asked).any(axis=1) | ~node.asked.any(axis=1)
+    return (
+        not own[~node.allowed].any()
+        and asked.all()
+        and (node.least <= numbers).all()
+        and (numbers <= node.most).all()
+    )
 
 
 def test_nodes_cover_their_parent_and_bound_what_is_in_them(monkeypatch):
@@ -240,7 +249,7 @@ def test_nodes_cover_their_parent_and_bound_what_is_in_them(monkeypatch):
             assert not parts or all(any(is_in(part, problem, one) for part in parts) for one in inside)
             for part in parts:
                 kinds += [
-                    (part.forced != node.forced).any(),
+                    (part.asked & ~node.asked).any(),
                     (part.allowed != node.allowed).any(),
                     (part.least != node.least).any() or (part.most != node.most).any(),
                 ]
