@@ -33,7 +33,7 @@ STILL = {
     "bandits": 5_412,
     "games": 3_837,
     "efb": 2_993,
-    "nvo": 5_525,
+    "nvo": 5_534,
     "inference": 2_056,
     "experiments": 4_166,
     "cli": 1_180,
