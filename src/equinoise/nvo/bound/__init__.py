@@ -35,13 +35,12 @@ def lower_bound(
     bound, each a tenth of a second for a hundred bins; it stops where the bound, in nats, reaches `enough`,
     and soon after so many seconds, with what it has.
 
-    The relaxation lets a bin of few records mix what they cannot mix: a scale too small to be allowed and
-    another one, of which the average is allowed. Where that happens, the program is solved twice more: with
-    only the scales of a lone record that are wider than its mixture, and with the others; of more records
-    without that type, and with a record at least that uses it and is satisfied. And all bins together may
-    have a part of a record with wide noise: then with at most the next lower whole number, and with at least
-    the next higher one. The lesser value is a bound, and so it goes on at the node with the least one. No
-    value of a solver enters the result: its multipliers
+    The relaxation lets a bin of few records mix what they cannot mix: a scale too narrow to be allowed and
+    another one, of which the average is allowed. Where that happens, the program is solved twice more:
+    without the scales that are too narrow there, and with a record at least that uses one of them and is
+    satisfied. And all bins together may have a part of a record with wide noise: then with at most the next
+    lower whole number, and with at least the next higher one. The lesser value is a bound, and so it goes on
+    at the node with the least one. No value of a solver enters the result: its multipliers
     are put into the Lagrange dual, a bound for any of them, less what rounding can have added
     (``dual_bound``). Limits are loosened by 1e-12: profiles whose check was rounded in their favour count.
     """
@@ -82,22 +81,22 @@ def _children(problem: Problem, node: Node, solution: Solution) -> list[Node]:
         fewer[v], more[v] = whole[v], whole[v] + 1
         return [node._replace(most=fewer), node._replace(least=more)]
     if not score.any():
-        records = np.where((solution.parts > _USED) & ~node.forced, solution.parts, 0.0)
+        records = np.where(solution.parts > _USED, solution.parts, 0.0)
         records *= problem.records[:, None]
         score = np.where(records < 1.0 - _WHOLE, records * (1.0 - records), 0.0)
     i, v = map(int, np.unravel_index(int(score.argmax()), score.shape))
     if score[i, v] <= 0.0:
         return []
-    if problem.records[i] == 1.0:
-        own = problem.masses[i, :, problem.occupied[i]]
-        narrow = own > own @ solution.parts[i]
-        parts = [node.allowed[i] & narrow, node.allowed[i] & ~narrow]
-        if all(part.any() for part in parts):
-            return [node._replace(allowed=_with(node.allowed, i, part)) for part in parts]
-    others = np.arange(len(problem.own)) != v
-    without = node._replace(allowed=_with(node.allowed, i, node.allowed[i] & others))
-    using = node._replace(forced=_with(node.forced, i, node.forced[i] | ~others))
-    return [without, using] if without.allowed[i].any() else [using]
+    least = problem.masses[i, :, problem.occupied[i]] / problem.high  # mass that a scale needs
+    narrow = node.allowed[i] & (least > (1.0 + _WHOLE) * solution.mass[problem.occupied[i]])
+    if not (solution.parts[i] > _USED)[narrow].any() or (narrow == node.allowed[i]).all():
+        narrow = np.arange(len(least)) == v
+    using = node._replace(asked=_with(node.asked, i, narrow))
+    rest = node.allowed[i] & ~narrow
+    if not (node.asked[i] & rest if node.asked[i].any() else rest).any():
+        return [using]
+    others = _with(node.allowed, i, rest)
+    return [node._replace(allowed=others, asked=node.asked & others), using]
 
 
 def _with(flags: Flags, i: int, row: Flags) -> Flags:
@@ -109,7 +108,8 @@ def _with(flags: Flags, i: int, row: Flags) -> Flags:
 
 def _unlike(problem: Problem, node: Node, parts: Floats, mass: Floats) -> Floats:
     """Return by how much what is in use, parts float64[R, V], breaks a limit, by what it can cost."""
-    parts = np.where((parts > _USED) & ~node.forced, parts, 0.0)
+    alone = node.asked & (node.asked.sum(axis=1, keepdims=True) == 1)
+    parts = np.where((parts > _USED) & ~alone, parts, 0.0)
     ratio = np.divide(problem.masses, mass, out=np.zeros_like(problem.masses), where=mass > 0.0)
     excess = ratio.max(axis=2) / problem.high - 1.0  # by which part every type breaks its worse limit
     if problem.low > 0.0:

@@ -40,13 +40,14 @@ class Problem(NamedTuple):
 
 
 class Node(NamedTuple):
-    """Profiles that use all types in forced bool[R, V], and no other than those in allowed bool[R, V].
+    """Profiles that use no types but those in allowed bool[R, V], and of every bin one in asked bool[R, V].
 
-    And of whose records the v + 1 widest scales have from least[v] to most[v], int64[V].
+    Where a bin asks for none, any will do. Asked types are allowed. And the v + 1 widest scales have from
+    least[v] to most[v] records, int64[V].
     """
 
     allowed: Flags
-    forced: Flags
+    asked: Flags
     least: Ints
     most: Ints
 
@@ -84,13 +85,13 @@ def root(problem: Problem) -> Node:
 def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats) -> Floats:
     """Return L float64[m, V] of the rows ``sign (sum_v c[k, v] L[v]/n_k - limit S[x]) <= 0``.
 
-    Without forced types L is M[k, :, x]. All types that a bin uses lie on the right side of the limit, the
-    worst of its forced ones among them. So does the worse of that one and any type that is used, and the
-    average of these is what the row says.
+    Without asked types L is M[k, :, x]. All types that a bin uses lie on the right side of the limit, one of
+    the asked ones among them, and so does the best of these at x. So does the worse of that one and any type
+    that is used, and the average of these is what the row says.
     """
     signed = signs[:, None] * problem.masses[bins, :, places]
-    worst = np.where(node.forced[bins], signed, -np.inf).max(axis=1, keepdims=True)
-    return np.asarray(signs[:, None] * np.maximum(signed, worst))
+    asked = np.where(node.asked[bins], signed, np.inf).min(axis=1, keepdims=True)
+    return np.asarray(signs[:, None] * np.maximum(signed, np.where(asked < np.inf, asked, -np.inf)))
 
 
 def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool = True) -> float:
@@ -107,7 +108,7 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
                   - sum over the rows of bin k of y sign L[v]/n_k.
 
     With weights w of a node's least and most numbers of records, w times these is added, and to r[k, v] the
-    w of all numbers that count scale v. At most, a bin gives r[k, v] once for every forced type and its
+    w of all numbers that count scale v. At most, a bin gives its largest asked r once and its
     largest allowed r for each other record; that value is subtracted. In floating point a sum of j terms
     is off by at most j 2^-53/(1 - j 2^-53) times the sum of their absolute values. r has K + m + V terms of
     a few factors each; twice that is subtracted too.
@@ -133,10 +134,11 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
         each[:, problem.widest] += np.cumsum(totals[::-1])[::-1]
     np.add.at(worth, m.bins, -m.signs[:, None] * left)
     np.add.at(absolute, m.bins, left)
-    free = problem.records - node.forced.sum(axis=1)
-    most = free @ np.where(node.allowed, worth, -np.inf).max(axis=1) + worth[node.forced].sum()
+    asks = node.asked.any(axis=1)
+    most = (problem.records - asks) @ np.where(node.allowed, worth, -np.inf).max(axis=1)
+    most += np.where(node.asked, worth, -np.inf).max(axis=1)[asks].sum()
     gross += float(problem.records @ absolute.max(axis=1))
-    n_terms = len(price) + len(m.bins) + 2 * len(free) + 2 * len(ends) + 20
+    n_terms = len(price) + len(m.bins) + 2 * len(problem.records) + 2 * len(ends) + 20
     return terms - float(most) - 2.0 * n_terms * _UNIT * gross
 
 
@@ -239,7 +241,7 @@ class Cuts:
         """Return by which part of its right side every row of one sign fails, float64[R, K]."""
         left = np.einsum("kv,kvx->kx", parts, self.problem.masses)
         places = np.arange(len(mass))
-        for i in np.flatnonzero(node.forced.any(axis=1)):
+        for i in np.flatnonzero(node.asked.any(axis=1)):
             bins, signs = np.full(len(mass), i), np.full(len(mass), sign)
             left[i] = left_sides(self.problem, node, bins, places, signs) @ parts[i]
         right = limit * mass
@@ -283,17 +285,23 @@ class Cuts:
         if elastic:
             entries.append((row, np.full(len(row), n_columns - 1), np.full(len(row), -1.0)))
             cost[-1] = 1.0
-        else:  # tangents, -t - mass/point <= ln(point) - 1
-            row, own = len(row) + np.arange(len(self.bins)), problem.occupied[self.bins]
+        # of the asked types a record at least
+        asks = np.flatnonzero(node.asked.any(axis=1))
+        entries += [
+            (np.full(n_scales, len(row) + i), k * n_scales + np.arange(n_scales), -1.0 * node.asked[k])
+            for i, k in enumerate(asks)
+        ]
+        sides = np.concatenate([sides, -1.0 / problem.records[asks]])
+        if not elastic:  # tangents, -t - mass/point <= ln(point) - 1
+            row, own = len(sides) + np.arange(len(self.bins)), problem.occupied[self.bins]
             entries.append((row, first_rest + self.bins, np.full(len(row), -1.0)))
             entries.append((row, of_place[own], -self.scale[own] / self.points))
             sides = np.concatenate([sides, np.log(self.points) - 1.0])
             cost[first_rest:] = problem.share
         upper = _sparse(entries, len(sides), n_columns)
-        # forced types have a record, forbidden ones none
+        # forbidden types have no records
         low, high = np.zeros(n_columns), np.full(n_columns, np.inf)
         low[first_rest:] = 0.0 if elastic else -np.inf
-        low[: node.forced.size] = (node.forced / problem.records[:, None]).ravel()
         high[: node.allowed.size] = node.allowed.ravel()
         bounds = np.column_stack([low, high])
         equal = self._equalities(needed, n_columns)
@@ -303,7 +311,7 @@ class Cuts:
         x, dual = found
         slopes = np.ones(n_bins)
         if not elastic:  # of every bin's tangents, averaged by their multipliers
-            used, share = dual[len(bins) + len(ends) :], problem.share
+            used, share = dual[-len(self.bins) :], problem.share
             self.idle = np.where(used > 0.0, 0, self.idle + 1)
             slopes = np.bincount(self.bins, used / self.points, len(share)) / share
         parts = np.maximum(x[: n_bins * n_scales].reshape(n_bins, n_scales), 0.0)
