@@ -243,7 +243,7 @@ WRONG = [
     ([*SMALL, "--epsilon", "1e-200"], "--epsilon must be"),
     ([*PRIVATE, "--reward", "gaussian", "--means", "1e200"], "--means must be at most"),
     (
-        [*PRIVATE, "--replicates", "1000000000000"],
+        [*PRIVATE, "--replicates", "1000000000"],
         "--replicates must be one whose results fit into this machine's",
     ),
     ([*PRIVATE, "--replicates", "0"], "--replicates must be"),

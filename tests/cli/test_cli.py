@@ -239,7 +239,7 @@ WRONG = [
     ([*SMALL, "--trials", "0"], "--trials must be an integer from 1 to 9007199254740992, got 0"),
     ([*SMALL, "--trials", "2e5"], "--trials"),
     ([*SMALL, "--trials", str(2**53 + 1)], "--trials must be an integer from 1 to 9007199254740992"),
-    ([*SMALL, "--replicates", str(10**20)], "--replicates must be one whose results fit"),
+    ([*SMALL, "--replicates", str(10**9)], "--replicates must be one whose results fit"),
     ([*SMALL, "--epsilon", "4", "--learner", "exp4"], "--learner must be one of"),
     ([*SMALL, "--replicates", "0"], "--replicates must be"),
     ([*SMALL, "--checkpoints", "0"], "--checkpoints must be"),

@@ -229,7 +229,7 @@ WRONG = [
     ({"tuning": 5, "game": 3}, TypeError, "tuning must be a rule, a Tuning or one for each player, got 5"),
     ({"tuning": None}, TypeError, "tuning must be a rule, a Tuning or"),
     ({"tuning": ["sharp", "sharp"]}, TypeError, "tuning must be a rule, a Tuning or"),
-    ({"n_replicates": 10**12}, ValueError, "n_replicates must be one whose results fit"),
+    ({"n_replicates": 10**9}, ValueError, "n_replicates must be one whose results fit"),
     ({"game": "bandit(3)"}, ValueError, "game must have players"),
     ({"game": 3}, TypeError, "game must be one of"),
 ]

@@ -96,7 +96,7 @@ def clip_range(clip: tuple[float, float] | None, default: float) -> tuple[float,
 
 
 MAX_HORIZON = 10**8  # widths are tabulated
-_MOST = 2**24  # numbers of all regressions of a replicate
+_MOST = 2**27  # numbers of all regressions of a replicate: 1 GiB
 
 
 def checked_sizes(n_arms: object, dimension: object) -> tuple[int, int]:
