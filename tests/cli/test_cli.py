@@ -385,7 +385,7 @@ def test_ctrl_c_is_130_without_a_traceback(tmp_path):
     os.close(master)
     assert "Traceback" not in screen
     assert "equinoise: interrupted" in screen
-    assert took < 3.0
+    assert took < 10.0  # a second or two, but for a loaded machine; the run takes far longer
     assert names(tmp_path) == []
     child.stdout.close()
 
