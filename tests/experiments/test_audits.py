@@ -113,6 +113,7 @@ def test_float_noise_in_place_of_secure_noise_in_counters_and_bandits(monkeypatc
 
 
 def test_half_the_noise_of_counters(monkeypatch):
+    monkeypatch.setattr(audits, "_HORIZONS", (7, 16))
     plain = counter_base.Counter.node_scale
     monkeypatch.setattr(counter_base.Counter, "node_scale", lambda self, n: plain(self, n) / 2.0)
     nodes, drawn = (names_of_violations("counter", 20_000, part) for part in ("nodes", "float"))
@@ -142,10 +143,13 @@ def test_a_level_that_was_forgotten():
 
 @pytest.mark.parametrize("name", [name for name, row in POLICIES.items() if row.private])
 def test_half_the_noise_of_a_policy(name):
-    """As a policy for 2 epsilon has it."""
+    """As a policy for 2 epsilon has it: what is known of an arm, of whose rewards that of round 1 differs.
+
+    Over seeds the bounds lie 6 to 20 standard deviations above 1, and those of a policy for 1 below it.
+    """
     pairs, rounds = audits.policy_pairs(registry.choose(name, 2.0, None, {}))
-    size = 2000 if rounds > 100 else 20_000
-    assert audit(pairs, 1.0, size=size, alpha=SURE, events=audits._SIMULATED).violated
+    pair, size = (pairs[1], 4000) if rounds > 100 else (pairs[7], 20_000)
+    assert audit(pair, 1.0, size=size, alpha=SURE, events=[lambda seen: seen[:, 2:]]).violated
 
 
 def test_half_the_noise_of_released_rows(monkeypatch):

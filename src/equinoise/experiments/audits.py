@@ -95,8 +95,7 @@ def counter(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     """Audit the sums of every counter: by a linear program over its nodes, and by draws."""
     for row in COUNTERS.values():
         make = functools.partial(_counter, row, epsilon)
-        lost = np.concatenate([item_losses(make, horizon) for horizon in _HORIZONS])
-        yield Audit(f"{row.name} counter, its nodes", epsilon, 0.0, float(lost.max()), lost.size, exact=True)
+        yield functools.partial(_nodes, make, epsilon, name=f"{row.name} counter, its nodes")
         streams = [(np.eye(horizon)[at], np.zeros(horizon)) for horizon, at in _CHANGED]
         for noise in ("secure", "float"):
             pairs = [functools.partial(_streams, make, noise, two) for two in streams]
@@ -106,6 +105,12 @@ def counter(epsilon: float, size: int, seed: int) -> Iterator[Row]:
 def _counter(row: Any, epsilon: float, horizon: int, seed: int | None) -> Any:
     given = {"horizon": horizon, "dimension": 1}
     return row.make(epsilon, **{name: x for name, x in given.items() if name in row.options}, seed=seed)
+
+
+def _nodes(make: Any, epsilon: float, *, name: str, alpha: float) -> Audit:
+    """Return the audit of a counter's nodes, exact at any level alpha."""
+    lost = np.concatenate([item_losses(make, horizon) for horizon in _HORIZONS])
+    return Audit(name, epsilon, 0.0, float(lost.max()), lost.size, exact=True)
 
 
 def _sums(made: Any, items: Floats) -> list[float]:
