@@ -35,8 +35,8 @@ STILL = {
     "nvo": 5_437,
     "bandits": 5_430,
     "inference": 2_080,
-    "experiments": 4_019,
-    "cli": 1_181,
+    "experiments": 4_021,
+    "cli": 1_183,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file
