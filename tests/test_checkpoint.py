@@ -295,6 +295,10 @@ def test_functions_of_one_name_that_do_not_the_same_are_other_runs(tmp_path):
                 replicates.run(other, 4, resume=name)
     replicates.run(fill(1), 4, resume=tmp_path / "again")
     replicates.run(fill(1), 4, resume=tmp_path / "again")  # the same, made twice
+    run = tmp_path / "again" / "run.json"
+    run.write_text(run.read_text().replace("replicates, version 1", "replicates, version 2"))
+    with pytest.raises(ValueError, match=r"of another: its arguments, seed or version differ$"):
+        replicates.run(fill(1), 4, resume=tmp_path / "again")
 
 
 def test_a_kill_loses_only_unfinished_blocks(tmp_path):

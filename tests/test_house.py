@@ -35,8 +35,8 @@ STILL = {
     "nvo": 5_541,
     "bandits": 5_440,
     "inference": 2_079,
-    "experiments": 4_126,
-    "cli": 1_181,
+    "experiments": 4_128,
+    "cli": 1_183,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

@@ -166,7 +166,7 @@ def _refuse_other(run: Any, other: Any, said: str) -> None:
     names = ["version"] if "version" in names else sorted(names, key=lambda key: key not in _FIRST)
     words = [_differing(key, there.get(key), here.get(key)) for key in names[:_MOST_NAMED]]
     why = "its run.json is damaged" if other is None else "its arguments, seed or version differ"
-    why = "; ".join(words) if here and there else why
+    why = ("; ".join(words) if here and there else "") or why
     seed = " (None is a new seed every time)" if "seed differs" in words else ""
     raise OtherRun(f"{said} of another: {why}{seed}")
 

@@ -252,6 +252,10 @@ WRONG = [
     ([*PRIVATE, "--counter", "tree"], "--counter must be one of 'k-ary', 'binary', 'hybrid'"),
     ([*PRIVATE, "--reward", "beta"], "--reward must be one of 'bernoulli', 'gaussian'"),
     ([*PRIVATE, "--option", "speed"], "--option must be NAME=VALUE, got 'speed'"),
+    (
+        [*PRIVATE, "--policy", "dp-klucb", *2 * ["--option", "clip_sums=no"]],
+        "--option must be given once for 'clip_sums', got 'clip_sums=no' too",
+    ),
     ([*PRIVATE, "--option", "speed=3"], "'speed' is no option of the policy 'private-ucb'"),
     ([*PRIVATE, "--policy", "dp-klucb", "--option", "clip_sums=3"], "clip_sums must be True or False"),
     ([*PRIVATE, "--ties", "last"], "--ties must be one of 'first', 'random'"),

@@ -172,6 +172,10 @@ def test_merging_refuses_what_does_not_fit(capsys):
     assert main(["merge", "a", "--out", "c"]) == 2
     assert "--out must be a folder without slices, got c" in capsys.readouterr().err
     assert Path("c/replicates/command.json").exists()
+    Path("file").mkdir()
+    Path("file/replicates").touch()
+    assert main([*BANDIT, "--replicates", "0:2", "--out", "file"]) == 2
+    assert "--out must be a folder, got 'file/replicates' where" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

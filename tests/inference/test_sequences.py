@@ -411,6 +411,7 @@ def test_e_bh_of_many_times_at_once():
         (lambda: Totals([-1], [0.0]), "pulls must be at least 0"),
         (lambda: Totals([1.5], [0.0]), "pulls must be an array of integers"),
         (lambda: Totals(3, 2.0), "pulls must have an axis of arms"),
+        (lambda: Totals([], []), "pulls must have an axis of arms"),
         (lambda: Totals([3], [4.0]), "reward_sum must be at most pulls"),
         (lambda: Totals([3], [2.0], [2.5]), "square_sum must be from"),
         (lambda: Totals([3], [2.0], [1.0]), "square_sum must be from"),

@@ -146,6 +146,8 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
 
     try:
         folder = _files.writable_folder("out", Path(context.params["out"]))
+        if (folder / KEPT).exists():
+            _files.writable_folder("out", folder / KEPT)
         n = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
         pool: Any = ThreadPoolExecutor(n) if n else contextlib.nullcontext()
         if dask := context.params.get("dask"):

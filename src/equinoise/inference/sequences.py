@@ -82,8 +82,8 @@ class Totals:
         s = _checks.array("reward_sum", self.reward_sum, np.float64, None, low=0.0)
         q = s if self.square_sum is None else _checks.array("square_sum", self.square_sum, np.float64, None)
         n, s, q, more = together(pulls=n, reward_sum=s, square_sum=q, pending=more)
-        if not n.ndim:
-            raise ValueError("pulls must have an axis of arms, got a scalar")
+        if not n.ndim or not n.shape[-1]:
+            raise ValueError(f"pulls must have an axis of arms, at least one, got shape {n.shape}")
         near = 1e-9 * n
         if (s > n + near).any():
             raise ValueError("reward_sum must be at most pulls, for rewards in [0, 1]")

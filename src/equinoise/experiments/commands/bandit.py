@@ -287,6 +287,8 @@ def parsed(name: str, settings: Iterable[str]) -> dict[str, Any]:
         key, is_given, text = setting.partition("=")
         if not is_given:
             raise ValueError(f"option must be NAME=VALUE, got {setting!r}")
+        if key in made:
+            raise ValueError(f"option must be given once for {key!r}, got {setting!r} too")
         made[key] = options[key].parse(key, text) if key in options else text
     return made
 
