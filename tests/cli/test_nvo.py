@@ -178,6 +178,24 @@ def test_a_ledger_has_every_release_and_no_digest_of_the_data(capsys, monkeypatc
 
 
 @pytest.mark.compiled
+def test_columns_that_were_released_together_are_verified_together(capsys):
+    columns = ["--column", "kg=20:120"]
+    assert main([*SMALL, *columns, *QUICK, "--bounds", "100", "250", "--out", "a"]) == 0
+    assert main(["nvo", "verify", "a"]) == 0
+    Path("a/kg").rename("a/t")
+    assert main(["nvo", "verify", "a"]) == 1
+    assert "beside all that were released with it" in capsys.readouterr().err
+    Path("a/height_cm").rename("a/kg")
+    Path("a/t").rename("a/height_cm")
+    assert main(["nvo", "verify", "a"]) == 1
+    assert "it must be that of its own column" in capsys.readouterr().err
+    assert main(["nvo", "verify", "a/kg"]) == 0
+    Path("a/kg/distribution.png").unlink()
+    assert main(["nvo", "verify", "a/kg"]) == 1
+    assert "distribution.png cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.compiled
 def test_a_release_is_verified_and_what_was_changed_is_named(capsys):
     assert main([*SMALL, *QUICK, "--bounds", "100", "250", "--out", "a/x"]) == 0
     more = ["--rows", "50", "--method", "one-draw"]

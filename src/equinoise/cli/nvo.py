@@ -208,9 +208,10 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
     if not folder.is_dir():
         raise common.WrongUse(f"FOLDER must be that of a release, got {str(folder)!r}")
     several = sorted(path.parent for path in folder.glob("*/certificate.json"))
-    for one in several if several and not (folder / "certificate.json").exists() else [folder]:
+    several = [] if (folder / "certificate.json").exists() else several
+    for one in several or [folder]:
         try:
-            print(f"{one}: {nvo.ledger.verify(one)}.")
+            print(f"{one}: {nvo.ledger.verify(one, frozenset(each.name for each in several))}.")
         except ValueError as error:
             say(f"failed: {one}: {error}")
             raise typer.Exit(1) from None

@@ -73,14 +73,20 @@ def add(path: str | os.PathLike[str], release: Mapping[str, Any]) -> list[dict[s
     return read(path)
 
 
-def verify(folder: Path) -> str:
+def verify(folder: Path, beside: frozenset[str] = frozenset()) -> str:
     """Say in a line what a release's folder holds, or in a ValueError why it is not what was released.
 
-    The sample must be that of the certificate, whose promise must be that of what was asked for. Where
-    ``private/`` is there, records are put into bins again, and every one must be within epsilon.
+    The sample must be that of the certificate, whose promise must be that of what was asked for, and of
+    several columns `beside` names the folders: all that were released, each by its column. Where ``private/``
+    is there, records are put into bins again, and every one must be within epsilon. Of the picture only
+    that it is there is checked.
     """
     said, table = _document(folder, "certificate.json"), _content(folder, "sample.csv")
+    _content(folder, "distribution.png")
     try:
+        together = set(said.get("columns", ()))
+        if together and beside and (said["column"] != folder.name or together != beside):
+            raise ValueError("it must be that of its own column, beside all that were released with it")
         if hashlib.sha256(table).hexdigest() != said["sample"]["sha256"]:
             raise ValueError("sample.csv has another SHA-256 than the certificate says")
         rows = sum(1 for _ in csv.reader(io.StringIO(table.decode(), newline=""))) - 1
