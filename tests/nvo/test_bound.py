@@ -335,11 +335,11 @@ def test_rounding_is_paid_for_by_any_multipliers(n_bins):
             ]
             logs = [(int(c) / sum(part)).ln() for c, part in zip(counts, parts, strict=True)]
             kl = sum(int(c) * log for c, log in zip(counts, logs, strict=True)) / int(counts.sum())
-        all_of_it = Node(np.ones((n_bins, 1), bool), np.zeros((n_bins, 1), bool))
+        everybody = np.array([counts.sum()])
+        all_of_it = Node(np.ones((n_bins, 1), bool), np.zeros((n_bins, 1), bool), 0 * everybody, everybody)
         none, slopes = np.zeros(0, dtype=np.int64), 1.0 / (counts @ masses[:, 0])
-        value = dual_bound(
-            a_problem(masses, counts, 3.0), all_of_it, Multipliers(none, none, np.ones(0), np.ones(0), slopes)
-        )
+        of = Multipliers(none, none, np.ones(0), np.ones(0), slopes, np.zeros(1))
+        value = dual_bound(a_problem(masses, counts, 3.0), all_of_it, of)
         assert kl - Decimal("1e-10") < Decimal(value) <= kl
 
 
