@@ -32,7 +32,7 @@ recursion is the same.
 import numpy as np
 
 from equinoise._elementary import log
-from equinoise._intrinsics import float_bits
+from equinoise._intrinsics import bits_float, float_bits
 from equinoise._jit import njit
 from equinoise._random import laplace, next_word
 from equinoise._typing import Any, Floats
@@ -150,13 +150,16 @@ def _kary_turn(kept: Floats, base: int, n: int, half: int, noise: float, block: 
     at, rest, part, digit = base, n - 1, half + 1, half
     s0, s1, s2, s3 = block
     while digit == half:
-        taken = 0.0
-        for i in range(at + 1, at + part):
-            if rest == half:
+        own = kept[at + 1 : at + part]
+        if rest == half:
+            for i in range(half):  # words first: logarithms alone are vector code
                 word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-                kept[i] = laplace(word)
-            taken += kept[i]
-        kept[at] = taken
+                own[i] = bits_float(np.int64(word))
+            for i in range(half):
+                own[i] = laplace(np.uint64(float_bits(own[i])))
+        kept[at] = 0.0
+        for i in range(half):
+            kept[at] += own[i]
         at += part
         rest = (rest - digit) // (2 * half + 1)
         digit = kary_digit(rest, half)
