@@ -65,9 +65,15 @@ def clear(folder: Path, start: str = "") -> None:
 
 def _new(target: Path, start: str) -> IO[bytes]:
     """Open a file of one's own beside a target: claimed before another writer took it for a left one."""
-    file = target.with_name(f"{start}{uuid.uuid4().hex[:12]}.tmp").open("xb")
-    claimed(file)
-    return file if Path(file.name).exists() else _new(target, start)
+    while True:
+        file = target.with_name(f"{start}{uuid.uuid4().hex[:12]}.tmp").open("xb")
+        try:
+            if not claimed(file, wait=True) or Path(file.name).exists():  # no locks here, or it is ours
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
 
 
 def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:
