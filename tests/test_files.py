@@ -7,7 +7,6 @@ import os
 import pickle
 import stat
 from pathlib import Path
-from pathlib import Path
 
 import numpy as np
 import pytest
