@@ -28,7 +28,7 @@ BUDGETS = {
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
-    "core": 2_211,
+    "core": 2_219,
     "mechanisms": 1_209,
     "games": 3_522,
     "efb": 2_709,
