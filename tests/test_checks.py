@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +23,15 @@ TAKEN = [
     (_checks.choice, ("rule", "a", ("a", "b")), {}, "a"),
     (_checks.flag, ("f", np.True_), {}, True),
 ]
+
+
+def test_a_long_text_among_numbers_takes_no_room_for_each_of_them():
+    tracemalloc.start()
+    with pytest.raises(TypeError, match="a must be an array of numbers, got dtype"):
+        _checks.array("a", [[0.0] * 500, ["x" * 50_000] * 500], np.float64, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
 
 
 @pytest.mark.parametrize(("check", "arguments", "options", "expected"), TAKEN)

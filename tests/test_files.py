@@ -155,3 +155,29 @@ def test_a_folder_that_refuses_files_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(_files.tempfile, "TemporaryFile", refuse)
     with pytest.raises(ValueError, match=r"^out must be a folder to write into.*Permission denied"):
         _files.writable_folder("out", tmp_path)
+
+
+def test_a_new_file_that_another_took_for_a_left_one_is_closed(tmp_path, monkeypatch):
+    """And made again: without a ResourceWarning."""
+    claimed, taken = _files.claimed, []
+
+    def late(file, wait=False):
+        if wait and not taken:
+            taken.append(file)
+            Path(file.name).unlink()
+        return claimed(file, wait)
+
+    monkeypatch.setattr(_files, "claimed", late)
+    with _files.replacing(tmp_path / "a.bin") as file:
+        file.write(b"new")
+    assert taken[0].closed and names(tmp_path) == ["a.bin"]
+    taken.clear()
+
+    def interrupted(file, wait=False):
+        taken.append(file)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_files, "claimed", interrupted)
+    with pytest.raises(KeyboardInterrupt), _files.replacing(tmp_path / "a.bin"):
+        pass
+    assert taken[0].closed

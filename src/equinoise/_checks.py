@@ -19,13 +19,14 @@ from numpy.typing import DTypeLike
 from equinoise._typing import Array, ArrayLike, Flags
 
 MOST = 10**9  #: of what is counted and then gone through one by one, such as replicates
+_LONGEST_SHOWN = 80  # characters of a value in a message
 _LONGEST = 4000  # digits of an integer: Python writes no more than 4300
 
 
 def shown(value: object) -> str:
     """Return a value as an error message shows it: its repr, in one line of a readable length."""
     try:
-        return line(repr(value), 80)
+        return line(repr(value), _LONGEST_SHOWN)
     except (ValueError, RecursionError):  # an integer of too many digits, or lists in lists for ever
         return f"a {type(value).__name__} that is too long to show"
 
@@ -154,8 +155,8 @@ def array(
     """
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
     try:
-        given = np.asarray(value)
-    except ValueError:
+        given = np.asarray("text" if _long_text(value) else value)
+    except (ValueError, RecursionError):
         raise TypeError(f"{name} must be an array of {kind}, got a ragged sequence") from None
     wanted = np.integer if kind == "integers" else np.number
     if not (np.issubdtype(given.dtype, wanted) or given.size == 0) or np.iscomplexobj(given):
@@ -180,6 +181,13 @@ def array(
     if high is not None and most > high:
         raise ValueError(f"{name} must be at most {high:g}, got {_first(given, result > high)}")
     return result
+
+
+def _long_text(value: object) -> bool:
+    """Return whether a long text is in lists: NumPy would take as much room for every other entry."""
+    if isinstance(value, list | tuple):
+        return any(map(_long_text, value))
+    return isinstance(value, str | bytes) and len(value) > _LONGEST_SHOWN
 
 
 def _fits(given: Array, shape: tuple[int | None, ...]) -> bool:

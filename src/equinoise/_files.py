@@ -68,12 +68,15 @@ def clear(folder: Path, start: str = "") -> None:
 
 def _new(target: Path, start: str) -> IO[bytes]:
     """Open a file of one's own beside a target: claimed before another writer took it for a left one."""
-    file = target.with_name(f"{start}{uuid.uuid4().hex[:12]}.tmp").open("xb")
-    claimed(file, wait=True)  # on one that looks whether it was left, and may take it away
-    if Path(file.name).exists():
-        return file
-    file.close()
-    return _new(target, start)
+    while True:
+        file = target.with_name(f"{start}{uuid.uuid4().hex[:12]}.tmp").open("xb")
+        try:
+            if not claimed(file, wait=True) or Path(file.name).exists():  # no locks here, or it is ours
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
 
 
 def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:
