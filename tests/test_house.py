@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_212,
     "games": 3_489,
     "efb": 2_706,
-    "nvo": 5_547,
+    "nvo": 5_561,
     "bandits": 5_440,
     "inference": 2_079,
     "experiments": 4_128,

@@ -154,7 +154,7 @@ def _kary_turn(kept: Floats, base: int, n: int, half: int, noise: float, block: 
         if rest == half:
             for i in range(half):  # words first: logarithms alone are vector code
                 word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-                own[i] = bits_float(np.int64(word))
+                own[i] = bits_float(word)
             for i in range(half):
                 own[i] = laplace(np.uint64(float_bits(own[i])))
         kept[at] = 0.0

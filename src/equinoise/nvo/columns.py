@@ -182,8 +182,9 @@ def _place(file: Path | bytes, names: list[str], column: object, mark: str, verb
         raise ValueError(
             f"column must be in the header, got {column!r} and a header that looks like a record"
         )
-    listed = ", ".join(repr(name) for name in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    raise ValueError(f"column must be one of {listed}, got {column!r}{_other_separator(file, names, mark)}")
+    listed = ", ".join(_checks.shown(name) for name in names[:_NAMED]) + ", ..." * (len(names) > _NAMED)
+    got = f"{_checks.shown(column)}{_other_separator(file, names, mark)}"
+    raise ValueError(f"column must be one of {listed}, got {got}")
 
 
 def _other_separator(file: Path | bytes, names: list[str], mark: str) -> str:

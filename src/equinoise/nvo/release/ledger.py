@@ -66,11 +66,20 @@ def add(path: str | os.PathLike[str], release: Mapping[str, Any]) -> list[dict[s
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     with os.fdopen(handle, "ab") as file:
         _files.claimed(file, wait=True)
-        file.write(line.encode())
-        file.flush()
-        os.fsync(handle)
+        size = os.fstat(handle).st_size
+        try:
+            file.write(line.encode())
+            file.flush()
+            os.fsync(handle)
+        except BaseException:  # a full disk: no half of a line
+            os.ftruncate(handle, size)
+            raise
     folders.dated(Path(path))
     return read(path)
+
+
+class _Changed(ValueError):
+    """What is not as it was released, in words that show no value."""
 
 
 def verify(folder: Path, beside: frozenset[str] = frozenset()) -> str:
@@ -86,22 +95,26 @@ def verify(folder: Path, beside: frozenset[str] = frozenset()) -> str:
     try:
         together = set(said.get("columns", ()))
         if together and beside and (said["column"] != folder.name or together != beside):
-            raise ValueError("it must be that of its own column, beside all that were released with it")
+            raise _Changed("it must be that of its own column, beside all that were released with it")
         if hashlib.sha256(table).hexdigest() != said["sample"]["sha256"]:
-            raise ValueError("sample.csv has another SHA-256 than the certificate says")
+            raise _Changed("sample.csv has another SHA-256 than the certificate says")
         rows = sum(1 for _ in csv.reader(io.StringIO(table.decode(), newline=""))) - 1
         if rows != said["sample"]["rows"]:
-            raise ValueError(f"sample.csv has {rows:,} rows, and the certificate says otherwise")
+            raise _Changed(f"sample.csv has {rows:,} rows, and the certificate says otherwise")
         promise = words(said, [said["bounds"]], method=said["method"])
         same = said["versions"]["equinoise"] == equinoise.__version__  # others may say it otherwise
         if same and promise != (said["promise"], said["limits"]):
-            raise ValueError("certificate.json has another promise than what was asked for has")
+            raise _Changed("certificate.json has another promise than what was asked for has")
         whole = f"whole and unchanged: {rows:,} rows of {said['column']}"
         if not (folder / "private").is_dir():
             return f"{whole}; without private/, which only its steward has, no record was checked"
         return f"{whole}; {_records(folder / 'private', said)}"
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"a document in it has no proper {error}") from None
+    except _Changed:
+        raise
+    except KeyError as error:
+        raise _Changed(f"a document in it has no proper {error}") from None
+    except Exception:  # what is damaged fails in many ways, whose words may show values
+        raise _Changed("a document in it is damaged") from None
 
 
 def _records(private: Path, said: Mapping[str, Any]) -> str:
@@ -112,7 +125,7 @@ def _records(private: Path, said: Mapping[str, Any]) -> str:
     facts, asked = made["certificate"], made["parameters"]
     for name in set(asked) & set(said):
         if asked[name] != said[name]:
-            raise ValueError(f"private/run.json has another {name} than certificate.json")
+            raise _Changed(f"private/run.json has another {name} than certificate.json")
     frame = pd.read_csv(io.BytesIO(_content(private, "scales.csv")))
     values = frame["value"].to_numpy()
     how = {name: asked[name] for name in ("bounds", "margin", "spike")} | {"whole": asked["whole"] or None}
@@ -122,7 +135,7 @@ def _records(private: Path, said: Mapping[str, Any]) -> str:
     except (ValueError, TypeError):  # whose messages show values
         same = False
     if not same:
-        raise ValueError("private/scales.csv has values in other bins than theirs")
+        raise _Changed("private/scales.csv has values in other bins than theirs")
     if asked["method"] != "nvo":
         return f"all {histogram.n:,} records are in their bins, and the method is private for any"
     start, stop = histogram.range
@@ -135,7 +148,7 @@ def _records(private: Path, said: Mapping[str, Any]) -> str:
     if found.n_satisfied < histogram.n or abs(found.realised_epsilon - told) > 1e-6 * told:
         wrong = f"{histogram.n - found.n_satisfied:,} of {histogram.n:,} records beyond it"
         has = f"epsilon {found.realised_epsilon:.6g} where {told:.6g} is said"
-        raise ValueError(f"private/scales.csv has {has}, {wrong}")
+        raise _Changed(f"private/scales.csv has {has}, {wrong}")
     return f"all {histogram.n:,} records are within epsilon {facts['epsilon']:.4g}, at most {told:.4g}"
 
 
@@ -146,7 +159,7 @@ def _content(folder: Path, name: str) -> bytes:
         return (folder / name).read_bytes()
     except OSError as error:
         where = f"{folder.name}/" * (folder.name == "private")
-        raise ValueError(f"{where}{name} cannot be read: {error.strerror}") from None
+        raise _Changed(f"{where}{name} cannot be read: {error.strerror}") from None
 
 
 def _document(folder: Path, name: str) -> Any:
@@ -154,4 +167,4 @@ def _document(folder: Path, name: str) -> Any:
     try:
         return _files.json_of(content)
     except ValueError as error:
-        raise ValueError(f"{name} is no JSON: {error}") from None
+        raise _Changed(f"{name} is no JSON: {_checks.line(error)}") from None
