@@ -175,6 +175,7 @@ def test_parquet_holds_the_frame(tmp_path, monkeypatch):
     [({"seed": [1, 10**30]}, ["1", str(10**30)]), ({"seed": [1, 2**63]}, ["1", str(2**63)])],
 )
 def test_what_parquet_has_no_number_for_is_text(tmp_path, point, kept):
+    pytest.importorskip("pyarrow")
     made = replicates.sweep(functools.partial(bandits.simulate, "ucb", [0.9, 0.8], horizon=20), point)
     made.to_parquet(tmp_path / "x.parquet")
     assert pd.read_parquet(tmp_path / "x.parquet")["seed"].unique().tolist() == kept

@@ -78,7 +78,7 @@ def test_the_law_of_a_symbol(k):
 def test_a_symbol_that_tells_too_much(monkeypatch):
     plain = Hashing.of.__func__
     monkeypatch.setattr(Hashing, "of", classmethod(lambda cls, e, k: plain(cls, 2.0 * e, k)))
-    wrong = names_of_violations("user", only="hashing")
+    wrong = names_of_violations("user", 16_000, "hashing")  # the bounds lie 6 standard deviations above 1
     assert wrong == [
         f"User, hashing{how}" for how in (" into 1", " into 2", " into 3", ", secure", ", float")
     ]
@@ -154,7 +154,7 @@ def test_half_the_noise_of_a_policy(name):
 
 def test_half_the_noise_of_released_rows(monkeypatch):
     monkeypatch.setattr(twins, "NEIGHBOURS", {"add-remove": 1, "replace": 1})
-    wrong = names_of_violations("release", 20_000, "replace")
+    wrong = names_of_violations("release", 60_000, "replace")  # the bound lies 6 standard deviations above 1
     assert wrong == ["private_histogram, replace, secure", "private_histogram, replace, simulated"]
     monkeypatch.setattr(twins, "_SURE", 1.1)
     assert names_of_violations("release", only="one_draw") == ["one_draw_private, its law"]
