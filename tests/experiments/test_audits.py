@@ -154,7 +154,7 @@ def test_half_the_noise_of_a_policy(name):
 
 def test_half_the_noise_of_released_rows(monkeypatch):
     monkeypatch.setattr(twins, "NEIGHBOURS", {"add-remove": 1, "replace": 1})
-    wrong = names_of_violations("release", 60_000, "replace")  # the bound lies 6 standard deviations above 1
+    wrong = names_of_violations("release", 100_000, "replace")  # the bound lies 6 standard deviations above 1
     assert wrong == ["private_histogram, replace, secure", "private_histogram, replace, simulated"]
     monkeypatch.setattr(twins, "_SURE", 1.1)
     assert names_of_violations("release", only="one_draw") == ["one_draw_private, its law"]
