@@ -128,6 +128,8 @@ def unpacked(arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> tuple[GameTr
     tuning = _whole(Tuning(**own, **meta["tuning"]))
     for name in ("learning_rate", "regret_bound", "start_cost", "slope", "offset"):
         _checks.number(f"tuning.{name}", getattr(tuning, name), 0.0)
+    for name, low in (("horizon", 1), ("symbols", 0)):
+        _checks.integer(f"tuning.{name}", getattr(tuning, name), low)
     return tree, tuning
 
 

@@ -40,6 +40,8 @@ class Setting:
             if _checks.epsilon(self.epsilon, allow_infinite=False) < _LEAST_EPSILON:
                 raise ValueError(f"epsilon must be at least {_LEAST_EPSILON:g}, got {self.epsilon!r}")
             _checks.choice("noise", self.noise, ("secure", "float"))
+        elif (self.epsilon, self.noise) != (None, None):
+            raise ValueError(f"epsilon and noise must be None for the policy {self.policy!r}, which has none")
         if self.horizon is not None:
             vars(self).update(horizon=_checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS))
         if not set(self.options) <= set(spec.options):
