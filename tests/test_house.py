@@ -36,7 +36,7 @@ STILL = {
     "bandits": 5_442,
     "inference": 2_079,
     "experiments": 4_128,
-    "cli": 1_184,
+    "cli": 1_185,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

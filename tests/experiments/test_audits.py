@@ -78,7 +78,7 @@ def test_the_law_of_a_symbol(k):
 def test_a_symbol_that_tells_too_much(monkeypatch):
     plain = Hashing.of.__func__
     monkeypatch.setattr(Hashing, "of", classmethod(lambda cls, e, k: plain(cls, 2.0 * e, k)))
-    wrong = names_of_violations("user", 16_000, "hashing")  # the bounds lie 6 standard deviations above 1
+    wrong = names_of_violations("user", 40_000, "hashing")  # the bounds lie 6 standard deviations above 1
     assert wrong == [
         f"User, hashing{how}" for how in (" into 1", " into 2", " into 3", ", secure", ", float")
     ]

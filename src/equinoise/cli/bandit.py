@@ -77,14 +77,15 @@ def command(
     without its noise (width-only) and without its width (noise-only). Writes bias.csv, regret.csv, three
     figures and run.json into --out; with --plan power.csv, power.png and run.json.
     """
-    from equinoise import _files
+    from equinoise import _checks, _files
     from equinoise.experiments.commands import bandit, common as shared
 
     with common.refusing(context) as (folder, threads):
         try:
             numbers = tuple(map(float, means.split(",")))
         except ValueError:
-            raise ValueError(f"means must be numbers separated by commas, got {means!r}") from None
+            got = _checks.shown(means)
+            raise ValueError(f"means must be numbers separated by commas, got {got}") from None
         options = bandit.parsed(policy, option or ())
         given: dict[str, Any] = {"means": numbers, "options": options, "replicates": common.span(replicates)}
         parameters = common.taken(context, bandit.Parameters, **given)
