@@ -105,10 +105,18 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
     folders : sequence of paths
         What was given as `resume` to slices of one run that lie side by side, in any order.
     folder : path
-        A new one, or empty. Given as `resume` to the whole run, nothing is left to do. The range of
-        replicates that are there is returned. ValueError for folders of different runs, naming what differs,
-        for replicates that are in two of them or that none between has, and where a damaged block leaves a
-        gap.
+        A new one, or empty. Given as `resume` to the whole run, nothing is left to do.
+
+    Returns
+    -------
+    range
+        The replicates that are there.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For folders of different runs, naming what differs, for replicates that are in two of them or that
+        none between has, and where a damaged block leaves a gap.
 
     Examples
     --------

@@ -109,8 +109,13 @@ def sweep(
         As of :func:`equinoise.replicates.run`; a bar for each point.
     resume : path, optional
         A folder with one of its own for every point, in which finished blocks are kept. The same call goes
-        on from them, also with more points or replicates. TypeError or ValueError for a grid that is none,
-        and for parameters that the function refuses, before any work; the message names the point.
+        on from them, also with more points or replicates.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a grid that is none, and for parameters that the function refuses, before any work; the message
+        names the point.
 
     Examples
     --------

@@ -166,7 +166,7 @@ def checked_span(n_replicates: int | range) -> range:
     elif span.step != 1 or not 0 <= span.start < span.stop <= _checks.MOST:
         what = f"a range of consecutive ones up to {_checks.MOST}"
         raise ValueError(f"n_replicates must be {what}, got {_checks.shown(n_replicates)}")
-    check_memory(span.stop, 1)  # of which len() and blocks can speak
+    check_memory(len(span), 1)
     return span
 
 

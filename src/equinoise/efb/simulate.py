@@ -191,8 +191,12 @@ def simulate(
     n_checkpoints : int
         C evenly spaced trial counts, the horizon last; fewer where the horizon is shorter.
     block, executor, progress, resume
-        As of :func:`equinoise.replicates.run`. TypeError or ValueError for arguments that are wrong or do not
-        fit together.
+        As of :func:`equinoise.replicates.run`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong or do not fit together.
 
     References
     ----------

@@ -191,7 +191,12 @@ def tune(
         eta = sqrt(ln S/(T C)), and exploration rho = eta sqrt(V0 Q)/theta with costs r(a)^2 in Q.
     loss_range : (low, high) or float64[A, 2]
         Where the losses straight below an action lie, within [0, 1]; public. The narrower around 1/2, the
-        less noise. Of use with "hashing" only. TypeError or ValueError for wrong arguments.
+        less noise. Of use with "hashing" only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For wrong arguments.
 
     References
     ----------

@@ -230,7 +230,12 @@ class Schedule:
             The losses at the leaves in each trial, in [0, 1]; or what returns those of trial t, float64[L],
             and is asked once for each, beforehand: the adversary does not see how the learner plays.
         trials : int, optional
-            T, which a callable does not tell. TypeError or ValueError for wrong arguments.
+            T, which a callable does not tell.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For wrong arguments.
 
         Examples
         --------

@@ -39,8 +39,12 @@ class Server(Live):
     tree, horizon, epsilon, tuning, mechanism, loss_range
         As of :func:`simulate` and :func:`tune`. Users see to epsilon, and refuse a loss out of its range.
     seed : int, optional
-        Of the strategies; None takes randomness from the operating system. TypeError or ValueError for wrong
-        arguments.
+        Of the strategies; None takes randomness from the operating system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For wrong arguments.
 
     References
     ----------

@@ -205,7 +205,12 @@ class User:
         bits of its noised losses give the values away.
     seed : int, optional
         Of "float" noise, which repeats itself for the same trial; None takes randomness from the operating
-        system. "secure" takes none. TypeError or ValueError for wrong arguments.
+        system. "secure" takes none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For wrong arguments.
 
     References
     ----------
