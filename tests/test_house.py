@@ -31,7 +31,7 @@ STILL = {
     "core": 2_296,
     "mechanisms": 1_212,
     "games": 3_494,
-    "efb": 2_726,
+    "efb": 2_729,
     "nvo": 5_561,
     "bandits": 5_442,
     "inference": 2_079,

@@ -170,15 +170,12 @@ def test_parquet_holds_the_frame(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
 
 
-@pytest.mark.parametrize(
-    "point, kept",
-    [({"seed": [1, 10**30]}, ["1", str(10**30)]), ({"seed": [1, 2**63]}, ["1", str(2**63)])],
-)
-def test_what_parquet_has_no_number_for_is_text(tmp_path, point, kept):
+def test_what_parquet_has_no_number_for_is_text(tmp_path):
     pytest.importorskip("pyarrow")
-    made = replicates.sweep(functools.partial(bandits.simulate, "ucb", [0.9, 0.8], horizon=20), point)
-    made.to_parquet(tmp_path / "x.parquet")
-    assert pd.read_parquet(tmp_path / "x.parquet")["seed"].unique().tolist() == kept
+    for wide in (10**30, 2**63):
+        task = functools.partial(bandits.simulate, "ucb", [0.9, 0.8], horizon=20)
+        replicates.sweep(task, {"seed": [1, wide]}).to_parquet(tmp_path / "x.parquet")
+        assert pd.read_parquet(tmp_path / "x.parquet")["seed"].unique().tolist() == ["1", str(wide)]
 
 
 def test_every_frame_says_what_made_it():

@@ -103,6 +103,8 @@ class EfbRun:
         with loaded(path, _KIND, "run") as (arrays, meta):
             tree, tuning = unpacked(arrays, meta)
             trials = _checks.array("trials", arrays["trials"], np.int64, (None,), low=1)
+            if (np.diff(trials) <= 0).any():
+                raise ValueError("trials must increase")
             n, shape = len(arrays["regret"]), (len(arrays["regret"]), len(trials))
             regret, loss = (_checks.array(x, arrays[x], np.float64, shape) for x in ("regret", "loss"))
             policy = _checks.array("policy", arrays["policy"], np.float64, (n, tree.n_actions), low=0.0)

@@ -130,6 +130,7 @@ def unpacked(arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> tuple[GameTr
         _checks.number(f"tuning.{name}", getattr(tuning, name), 0.0)
     for name, low in (("horizon", 1), ("symbols", 0)):
         _checks.integer(f"tuning.{name}", getattr(tuning, name), low)
+    _checks.instance("tuning.rule", tuning.rule, str)
     return tree, tuning
 
 
