@@ -255,6 +255,18 @@ def test_folders_with_other_files_and_things_that_are_no_folder_are_refused(tmp_
     replicates.run(made(), 4, resume=tmp_path)
 
 
+def test_functions_that_hold_one_another_are_refused(tmp_path):
+    def here(start, stop):
+        return (np.arange(start, stop),) if stop else there(start, stop)
+
+    def there(start, stop):
+        return here(start, stop)
+
+    with pytest.raises(TypeError, match=r"^resume needs a task that does not hold itself"):
+        replicates.run(here, 4, resume=tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
 def test_fingerprints_tell_values_apart_and_are_stable():
     values = [
         *(None, True, 1, 1.0, "1", b"1", (1,), [1], (1, 1), ((1,), 1), (1, (1,)), {"a": 1}, {"b": 1}),

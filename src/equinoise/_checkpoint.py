@@ -223,9 +223,12 @@ def fingerprint(value: object, version: str | None = None) -> str:
     anything else. A class of whose parts only some count has a method ``_identity`` that returns these.
     """
     digest = hashlib.sha256((__version__ if version is None else version).encode())
-    for piece in _pieces(value):
-        digest.update(len(piece).to_bytes(8, "little"))
-        digest.update(piece)
+    try:
+        for piece in _pieces(value):
+            digest.update(len(piece).to_bytes(8, "little"))
+            digest.update(piece)
+    except RecursionError:  # functions that hold one another
+        raise TypeError("resume needs a task that does not hold itself, in whatever it is made of") from None
     return digest.hexdigest()
 
 
