@@ -153,7 +153,11 @@ def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) 
     """
     if state.chances.share.size > 0:
         return _drawn(state, lane, t)
-    arm = rewards.first_arm(state.pulls, state.pending, lane)
+    arm, known = -1, True
+    for a in range(state.private_n.shape[0]):  # an arm with a release was selected, and needs no look
+        known &= state.private_n[a, lane] > 0
+    if not known:
+        arm = rewards.first_arm(state.pulls, state.pending, lane)
     if arm < 0 and state.rule < SAMPLED:
         held = state.current[lane]
         if held >= 0 and state.pulls[held, lane] > 0 and state.pending[held, lane] < state.left[held, lane]:
@@ -161,22 +165,27 @@ def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) 
     if arm < 0:
         log_t = np.log(t + 1.0)
         for a in range(state.pulls.shape[0]):
-            total, n = state.private_sum[a, lane], np.float64(state.private_n[a, lane])
-            if n == 0.0:
-                state.score[a, lane] = -np.inf
-            elif state.rule == ALL:
-                mean = min(max(total / n, 0.0), 1.0)
-                state.score[a, lane] = log_odds_bound(mean, log_t / n, state.epsilon)
-            elif state.rule == LAST:
-                width = ALPHA * log_t
-                state.score[a, lane] = total / n + np.sqrt(width / (2.0 * n)) + width / (state.epsilon * n)
+            if known or state.private_n[a, lane] > 0:
+                state.score[a, lane] = _score(state, lane, t, a, log_t)
             else:
-                alpha, beta = _posterior(state, lane, t, a)
-                state.score[a, lane] = draw_beta(own_words(state.chances, lane, t, a), alpha, beta)
+                state.score[a, lane] = -np.inf
         arm = best(state.score, lane, tie_word, random_ties)
     if state.rule < SAMPLED:
         state.current[lane] = arm
     return arm
+
+
+@njit(forceinline=True)
+def _score(state: Batches, lane: int, t: int, a: int, log_t: float) -> float:
+    """Return the index, or the draw, of an arm with a release."""
+    total, n = state.private_sum[a, lane], np.float64(state.private_n[a, lane])
+    if state.rule == ALL:
+        return log_odds_bound(min(max(total / n, 0.0), 1.0), log_t / n, state.epsilon)
+    if state.rule == LAST:
+        width = ALPHA * log_t
+        return total / n + np.sqrt(width / (2.0 * n)) + width / (state.epsilon * n)
+    alpha, beta = _posterior(state, lane, t, a)
+    return draw_beta(own_words(state.chances, lane, t, a), alpha, beta)
 
 
 choose_late = choose  # the one that live bandits ask
@@ -246,7 +255,7 @@ def _release(state: Batches, lane: int, arm: int, noise: float) -> None:
         state.current[lane] = -1
 
 
-@njit
+@njit(forceinline=True)
 def advance(state: Batches, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 of all lanes, a batch at a time; row 0 of the tape is round first."""
     noisy = tape.noise.shape[0] > 0
@@ -254,7 +263,9 @@ def advance(state: Batches, tape: Tape, first: int, end: int, random_ties: bool)
         t = first
         while t < end:
             word = tape.tie[t - first, lane] if random_ties else np.uint64(0)
-            arm = choose(state, lane, t, word, random_ties)
+            arm = state.current[lane] if state.rule < SAMPLED else -1  # open: no reward is still to come
+            if arm < 0:
+                arm = choose(state, lane, t, word, random_ties)
             stop = t + 1 if state.rule >= SAMPLED else min(end, t + state.left[arm, lane])
             gather(state, tape, lane, arm, t - first, stop - first)
             if state.left[arm, lane] == 0:

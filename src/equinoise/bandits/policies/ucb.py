@@ -182,7 +182,7 @@ def update(state: IndexState, lane: int, t: int, arm: int, reward: float, noise:
     state.root[arm, lane] = 1.0 / np.sqrt(2.0 * n)
 
 
-@njit
+@njit(forceinline=True)
 def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bool) -> None:
     """Play the rounds first..end-1 (from 0) of every lane; row i of the tape is round first + i."""
     plain = state.privacy.width == at.NO_WIDTH
@@ -190,9 +190,7 @@ def advance(state: IndexState, tape: Tape, first: int, end: int, random_ties: bo
     for i in range(end - first):
         t = first + i
         if alone or not (plain or t < state.widths.shape[0]):
-            for lane in range(state.arm.size):
-                word = tape.tie[i, lane] if random_ties else np.uint64(0)
-                state.arm[lane] = choose(state, lane, t, word, random_ties)
+            _choose_each(state, tape, i, t, random_ties)
         elif plain:
             _choose_plain(state, t)
         elif state.widths.shape[1] == 1:
@@ -218,6 +216,14 @@ def advance_late(late: Late, tape: Tape, first: int, end: int, random_ties: bool
 def play_late(late: Late, run: Run) -> None:
     """Play a run whose rewards come late."""
     play_rounds(advance_late, late, run)
+
+
+@njit
+def _choose_each(state: IndexState, tape: Tape, i: int, t: int, random_ties: bool) -> None:
+    """Set arm int64[W] to what :func:`choose` returns for each lane, whose ties row i of the tape draws."""
+    for lane in range(state.arm.size):
+        word = tape.tie[i, lane] if random_ties else np.uint64(0)
+        state.arm[lane] = choose(state, lane, t, word, random_ties)
 
 
 @njit(forceinline=True)
@@ -300,7 +306,6 @@ def _choose_all(state: IndexState, t: int) -> None:
 def _update_all(state: IndexState, tape: Tape, i: int, t: int) -> None:
     """Give each lane's arm its reward and noise in row i of the tape, as :func:`update` does."""
     pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
-    digit = state.digit
     for lane in range(arm.size):
         a = _at(arm[lane])
         pulled[lane] = pulls[a, lane] + 1
@@ -311,16 +316,8 @@ def _update_all(state: IndexState, tape: Tape, i: int, t: int) -> None:
         for lane in range(arm.size):
             state.mean[_at(arm[lane]), lane] = -pulled[lane]
         return
-    if state.privacy.counter == at.KARY:
-        for lane in range(arm.size):
-            digit[lane] = kernels.kary_digit(pulled[lane] - 1, state.privacy.half)
     if state.privacy.slots > 0:
-        for lane in range(arm.size):
-            a, n, own = _at(arm[lane]), pulled[lane], digit[lane]
-            if state.privacy.noisy:
-                total[lane] += _noise_of(state, lane, t, arm[lane], n, own, tape.noise[i, lane])
-            if state.privacy.width == at.COUNTER:
-                state.kind[a, lane] = at.next_kind(state.privacy, state.kind[a, lane], n, own)
+        _noise_all(state, tape, i, t)
     for lane in range(arm.size):  # divisions and roots of all lanes together
         root[lane] = pulled[lane]
         total[lane] /= root[lane]
@@ -329,3 +326,19 @@ def _update_all(state: IndexState, tape: Tape, i: int, t: int) -> None:
         a = _at(arm[lane])
         state.mean[a, lane] = total[lane]
         state.root[a, lane] = root[lane]
+
+
+@njit
+def _noise_all(state: IndexState, tape: Tape, i: int, t: int) -> None:
+    """Add the noise of the n-th sum to every lane's total float64[W], and keep what its width goes by."""
+    privacy, pulled, digit = state.privacy, state.pulled, state.digit
+    if privacy.counter == at.KARY:
+        for lane in range(digit.size):
+            digit[lane] = kernels.kary_digit(pulled[lane] - 1, privacy.half)
+    for lane in range(digit.size):
+        arm, n, own = state.arm[lane], pulled[lane], digit[lane]
+        if privacy.noisy:
+            state.total[lane] += _noise_of(state, lane, t, arm, n, own, tape.noise[i, lane])
+        if privacy.width == at.COUNTER:
+            a = _at(arm)
+            state.kind[a, lane] = at.next_kind(privacy, state.kind[a, lane], n, own)
