@@ -307,11 +307,13 @@ def _update_all(state: IndexState, tape: Tape, i: int, t: int) -> None:
     """Give each lane's arm its reward and noise in row i of the tape, as :func:`update` does."""
     pulls, total, root, arm, pulled = state.pulls, state.total, state.score, state.arm, state.pulled
     for lane in range(arm.size):
+        total[lane] = reward_of(tape, i, _at(arm[lane]), lane)
+    for lane in range(arm.size):
         a = _at(arm[lane])
         pulled[lane] = pulls[a, lane] + 1
         pulls[a, lane] = pulled[lane]
-        state.reward_sum[a, lane] += reward_of(tape, i, arm[lane], lane)
-        total[lane] = state.reward_sum[a, lane]
+        total[lane] += state.reward_sum[a, lane]
+        state.reward_sum[a, lane] = total[lane]
     if state.rule == at.UNIFORM:
         for lane in range(arm.size):
             state.mean[_at(arm[lane]), lane] = -pulled[lane]
