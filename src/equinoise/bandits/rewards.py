@@ -111,7 +111,7 @@ def own_words(state: Any, lane: int, t: int, k: int) -> Any:
 
 
 @njit(forceinline=True)
-def reward_of(tape: Tape, i: int, arm: int, lane: int) -> float:
+def reward_of(tape: Tape, i: int, arm: Any, lane: int) -> float:
     """Return the reward of an arm in row i of a lane: what it would have been had the arm been played."""
     if tape.kind == BERNOULLI:
         return 1.0 if tape.reward[i, lane] < tape.mean[arm, lane] else 0.0

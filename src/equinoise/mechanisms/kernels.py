@@ -66,13 +66,18 @@ def popcount(n: Any) -> Any:
 
 
 @njit(forceinline=True)
-def kary_digit(n: Any, half: Any) -> Any:
-    """Return the lowest digit of 0 <= n < 2^50 in balanced base k = 2 half + 1.
+def kary_rest(n: Any, half: Any) -> Any:
+    """Return 0 <= n < 2^50 without its lowest digit in balanced base k = 2 half + 1, over k.
 
     Times 1/k in place of a division: half a unit is added, so that what is rounded off decides nothing.
     """
-    quotient = np.int64((n + half + 0.5) * (1.0 / (2.0 * half + 1.0)))
-    return n - quotient * (2 * half + 1)
+    return np.int64((n + half + 0.5) * (1.0 / (2.0 * half + 1.0)))
+
+
+@njit(forceinline=True)
+def kary_digit(n: Any, half: Any) -> Any:
+    """Return that digit, from -half to half."""
+    return n - kary_rest(n, half) * (2 * half + 1)
 
 
 @njit
@@ -80,9 +85,8 @@ def kary_draws(n: Any, half: Any) -> Any:
     """Return the sum of |digits| of n in balanced base k: the draws in the n-th k-ary sum."""
     count = 0
     while n:
-        digit = kary_digit(n, half)
-        count += abs(digit)
-        n = (n - digit) // (2 * half + 1)
+        count += abs(kary_digit(n, half))
+        n = kary_rest(n, half)
     return count
 
 
@@ -136,11 +140,11 @@ def kary_total(kept: Floats, base: int, n: int, half: int, digit: int, noise: fl
     `block`, where `digit`, the lowest of n - 1, is half, so that it turns.
     """
     if digit != half:
-        old, back = kept[base], base + half + 1 + min(digit, -1)  # of use for digits below 0
-        spare = kept[back]
+        own, back = np.uint64(base), np.uint64(base + half + 1 + min(digit, -1))  # of use for digits below 0
+        old, spare = kept[own], kept[back]
         kept[back] = spare if digit >= 0 else noise
-        kept[base] = old + (noise if digit >= 0 else spare)
-        return kept[base]
+        kept[own] = old + (noise if digit >= 0 else spare)
+        return kept[own]
     return _kary_turn(kept, base, n, half, noise, block)
 
 
@@ -161,7 +165,7 @@ def _kary_turn(kept: Floats, base: int, n: int, half: int, noise: float, block: 
         for i in range(half):
             kept[at] += own[i]
         at += part
-        rest = (rest - digit) // (2 * half + 1)
+        rest = kary_rest(rest, half)
         digit = kary_digit(rest, half)
     back = at + part + min(digit, -1)  # of use for digits below 0
     old = kept[back]

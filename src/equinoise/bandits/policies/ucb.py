@@ -31,6 +31,7 @@ from equinoise.bandits.rewards import Late, Run, Tape, advance_late_rounds, play
 from equinoise.mechanisms import kernels
 
 _AT_ONCE = 4  # arms in one pass over the lanes: the best so far is then read and written less often
+_LOOKED_UP = 5  # where a width is looked up for each
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 
 
@@ -54,7 +55,7 @@ class IndexState(NamedTuple):
     digit: Ints  # [W]
     score: Floats  # [W]
     total: Floats  # [W]
-    twice: Floats  # [AT_ONCE, W]
+    twice: Floats  # [LOOKED_UP, W]
 
 
 Tables = tuple[Floats, Floats]  # of what all lanes share
@@ -89,7 +90,7 @@ def make_state(
         privacy=privacy,
         chances=make_chances(rows, lanes, *words),
         **rewards.zeros((lanes,), "arm pulled digit", "score total"),
-        twice=np.zeros((_AT_ONCE, lanes)),
+        twice=np.zeros((_LOOKED_UP, lanes)),
     )
 
 
@@ -283,15 +284,15 @@ def _choose_all(state: IndexState, t: int) -> None:
     c, widths, twice = state.confidence[t], state.widths[t], state.twice
     for lane in range(arm.size):
         score[lane], arm[lane] = -np.inf, 0
-    for k in range(0, mean.shape[0], _AT_ONCE):
-        n = min(_AT_ONCE, mean.shape[0] - k)
+    for k in range(0, mean.shape[0], _LOOKED_UP):
+        n = min(_LOOKED_UP, mean.shape[0] - k)
         for j in range(n):  # looked up in loops of their own, so that what follows is vector code
             for lane in range(arm.size):
                 twice[j, lane] = widths[_at(kind[k + j, lane])]
-        if n == _AT_ONCE:
+        if n == _LOOKED_UP:
             for lane in range(arm.size):
                 best, a = score[lane], arm[lane]
-                for j in range(_AT_ONCE):
+                for j in range(_LOOKED_UP):
                     value = _widened(mean[k + j, lane], root[k + j, lane], c, twice[j, lane])
                     best, a = _better(value, k + j, best, a)
                 score[lane], arm[lane] = best, a

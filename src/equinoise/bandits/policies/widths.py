@@ -104,8 +104,10 @@ def next_kind(privacy: Privacy, before: int, n: int, digit: int) -> Any:
     """Return the column of the widths for n pulls, `before` that for n - 1, of lowest digit `digit`."""
     if privacy.counter != KARY:
         return kind_of(privacy, n)
-    if digit == privacy.half:
-        return kary_draws(n, privacy.half)
+    rest = n - 1
+    while digit == privacy.half:  # which turns into -half, of as many draws
+        rest = kernels.kary_rest(rest, privacy.half)
+        digit = kernels.kary_digit(rest, privacy.half)
     return before + 1 if digit >= 0 else before - 1
 
 
