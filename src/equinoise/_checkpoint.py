@@ -87,12 +87,12 @@ class Blocks:
         gaps, reached = [], span.start
         for first, stop, path in _found(self.folder):
             begin, end = max(first, reached), min(stop, span.stop)
-            block = _read(path, first, stop) if begin < end else None
+            block = _read(path, first, stop, slice(begin - first, end - first)) if begin < end else None
             if block is None:
                 continue
             if begin > reached:
                 gaps.append((reached, begin))
-            keep(begin, end, _cut(block, begin - first, end - first))
+            keep(begin, end, block)
             reached = end
         return gaps if reached == span.stop else [*gaps, (reached, span.stop)]
 
@@ -200,20 +200,14 @@ def _found(folder: Path) -> Iterator[tuple[int, int, Path]]:
     yield from sorted((int(match[1]), int(match[2]), path) for match, path in named if match)
 
 
-def _read(path: Path, start: int, stop: int) -> Arrays | None:
+def _read(path: Path, start: int, stop: int, part: slice = slice(None)) -> Arrays | None:
+    """Return a part of every array of a block, as arrays of their own; None where the file is damaged."""
     with contextlib.suppress(ValueError, OSError), _files.loaded(path, _KIND) as (arrays, meta):
         if (meta["start"], meta["stop"]) == (start, stop):
-            values = [arrays[f"a{i}"] for i in range(len(arrays))]
+            values = [np.array(arrays[f"a{i}"][part]) for i in range(len(arrays))]
             names = meta["names"]
             return tuple(values) if names is None else dict(zip(names, values, strict=True))
     return None
-
-
-def _cut(block: Arrays, begin: int, end: int) -> Arrays:
-    """Return the entries begin..end-1 of every array, as arrays of their own."""
-    if isinstance(block, dict):
-        return {name: np.array(array[begin:end]) for name, array in block.items()}
-    return tuple(np.array(array[begin:end]) for array in block)
 
 
 def fingerprint(value: object, version: str | None = None) -> str:

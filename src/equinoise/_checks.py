@@ -161,7 +161,9 @@ def array(
     wanted = np.integer if kind == "integers" else np.number
     if not (np.issubdtype(given.dtype, wanted) or given.size == 0) or np.iscomplexobj(given):
         raise TypeError(f"{name} must be an array of {kind}, got dtype {given.dtype}")
-    if shape is not None and not _fits(given, shape):
+    if shape is not None and (
+        given.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, given.shape, strict=True))
+    ):
         words = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
         raise ValueError(f"{name} must have shape {words}, got {given.shape}")
     if kind == "integers" and given.size and not np.can_cast(given.dtype, dtype):
@@ -188,12 +190,6 @@ def _long_text(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_long_text, value))
     return isinstance(value, str | bytes) and len(value) > _LONGEST_SHOWN
-
-
-def _fits(given: Array, shape: tuple[int | None, ...]) -> bool:
-    return given.ndim == len(shape) and all(
-        want is None or want == have for want, have in zip(shape, given.shape, strict=True)
-    )
 
 
 def _first(given: Array, wrong: Flags) -> str:
@@ -227,12 +223,10 @@ class Option:
             return flag(name, value)
         if self.kind == "choice":
             return choice(name, value, self.choices)
-        if self.kind == "integer":
-            least, most = None if self.low is None else int(self.low), MOST
-            return integer(name, value, least, most if self.high is None else int(self.high))
-        low = -math.inf if self.low is None else self.low
-        high = math.inf if self.high is None else self.high
-        return number(name, value, low, high)
+        low, high = self.low, self.high
+        if self.kind == "number":
+            return number(name, value, -math.inf if low is None else low, math.inf if high is None else high)
+        return integer(name, value, low if low is None else int(low), MOST if high is None else int(high))
 
     def parse(self, name: str, text: str) -> Any:
         """Return what `text` says on a command line, checked."""

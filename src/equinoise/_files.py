@@ -13,6 +13,8 @@ import zipfile
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
 from equinoise import _checks
 from equinoise._typing import Any, Array, Iterator, Mapping
 
@@ -174,8 +176,6 @@ def save_arrays(
     `kind` says what the file holds and in which version; :func:`loaded` asks for the same. `mode` is as
     of :func:`replacing`.
     """
-    import numpy as np
-
     text = json.dumps({"kind": kind, **meta}, ensure_ascii=True)
     everything = {**arrays, _META: np.frombuffer(text.encode("ascii"), dtype=np.uint8)}
     with replacing(path, mode) as file:
@@ -222,11 +222,8 @@ def _arrays(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
 
 def _array(content: bytes) -> Array:
     """Return the array, read-only, that the bytes of a ``.npy`` file are; ValueError for any other."""
-    import numpy as np
-
-    file = io.BytesIO(content)
+    file, of = io.BytesIO(content), np.lib.format
     try:
-        of = np.lib.format
         heads = {(1, 0): of.read_array_header_1_0, (2, 0): of.read_array_header_2_0}
         shape, by_columns, dtype = heads[of.read_magic(file)](file)
     except Exception:  # whose words may advise to trust the file

@@ -57,7 +57,8 @@ def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         return _quiet(function)
     dispatcher: Any = compiled
     with contextlib.suppress(OSError, RuntimeError):  # nowhere to write: this process compiles in memory
-        dispatcher._cache = _Cache(function)
+        cache: Any = _Cache  # whose parents have no types
+        dispatcher._cache = cache(function)
     return dispatcher
 
 
@@ -159,10 +160,6 @@ class _CacheImpl(caching.CompileResultCacheImpl):
 
 class _Cache(caching.FunctionCache):
     _impl_class = _CacheImpl
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        base: Any = super()
-        base.__init__(function)
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:

@@ -177,10 +177,8 @@ def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
         raise TypeError(f"grid must be lists of values by name, or a list of points, got {got}")
     if isinstance(grid, Mapping):
         lists = [list(values) for values in lists]
-        if math.prod(map(len, lists)) > _MOST_POINTS:
-            raise ValueError(
-                f"grid must have at most {_MOST_POINTS:,} points, got {math.prod(map(len, lists)):,}"
-            )
+        if (n := math.prod(map(len, lists))) > _MOST_POINTS:
+            raise ValueError(f"grid must have at most {_MOST_POINTS:,} points, got {n:,}")
         points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*lists)]
     else:
         points = [dict(_checks.instance("grid's points", point, Mapping)) for point in grid]

@@ -85,6 +85,9 @@ def report(
 ) -> Report:
     """Answer which arms are better or worse than a control, by confidence sequences.
 
+    The intervals of several times are intersected. What would be shown by more rounds is looked for in up to
+    1,000 times as many, in which all totals grow alike: a guess, and no promise.
+
     Parameters
     ----------
     totals : Totals
@@ -107,11 +110,6 @@ def report(
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
 
-    Notes
-    -----
-    The intervals of several times are intersected. What would be shown by more rounds is looked for in up to
-    1,000 times as many, in which all totals grow alike: a guess, and no promise.
-
     References
     ----------
     .. [1] Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B 86,
@@ -130,16 +128,13 @@ def report(
     if not ends_of[0] < ends_of[1]:
         raise ValueError(f"bounds must be (lo, hi), got {_checks.shown(bounds)}")
     k = totals.pulls.shape[-1]
-    arm, names = (
-        _checks.integer("control", control, 0, k - 1),
-        list(range(k) if labels is None else _checks.instance("labels", labels, Iterable)),
-    )
+    arm = _checks.integer("control", control, 0, k - 1)
+    names = list(range(k) if labels is None else _checks.instance("labels", labels, Iterable))
     if len(names) != k or len({str(name) for name in names}) < k:
         raise ValueError(f"labels must be {k} different ones, one for each arm, got {_checks.shown(names)}")
     base, span = ends_of[0], ends_of[1] - ends_of[0]
-    parts = (totals.pulls, totals.reward_sum, totals.square_sum, totals.pending)
-    over = Totals(*(part.reshape(-1, k) for part in parts))
-    last = Totals(over.pulls[-1], over.reward_sum[-1], over.square_sum[-1], over.pending[-1])
+    over = Totals(*(part.reshape(-1, k) for part in vars(totals).values()))
+    last = Totals(*(part[-1] for part in vars(over).values()))
     low, high = (base + span * end for end in _together(over, None, alpha, method))
     means = np.where(over.pulls > 0, base + span * over.reward_sum / np.maximum(over.pulls, 1), np.nan)
     mean = means[-1]
@@ -196,8 +191,7 @@ def _not_shown(
     nearest = np.argsort(-np.nan_to_num(np.abs(away[0]) / (away[2] - away[1])), kind="stable")
     some = np.sort(np.append(nearest[nearest != control][:_LOOKED_AT], control))
     alpha *= (len(some) - 1) / (len(names) - 1)
-    parts = (last.pulls, last.reward_sum, last.square_sum, last.pending)
-    last, rounds_played = Totals(*(part[some] for part in parts)), last.pulls.sum()
+    rounds_played, last = last.pulls.sum(), Totals(*(part[some] for part in vars(last).values()))
     names, sizes, control = [names[i] for i in some], away[0][some], int(np.searchsorted(some, control))
     factors = _FACTORS
     for _ in range(2):  # a coarse look, then a fine one between it and the factor before

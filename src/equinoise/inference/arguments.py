@@ -14,12 +14,9 @@ Numbers = ArrayLike  # what they take
 def positive(name: str, value: ArrayLike, *, finite: bool = True, zero: bool = False) -> Floats:
     """Return positive numbers as float64[...]; also infinity with ``finite=False``, and 0 with `zero`."""
     given = np.asarray(value)
-    infinite = (
-        given == np.inf if not finite and given.dtype.kind == "f" else np.zeros(given.shape, dtype=bool)
-    )
-    numbers = _checks.array(
-        name, np.where(infinite, 1.0, given) if infinite.any() else given, np.float64, None
-    )
+    infinite = given == np.inf if given.dtype.kind == "f" and not finite else np.False_
+    known = np.where(infinite, 1.0, given) if infinite.any() else given
+    numbers = _checks.array(name, known, np.float64, None)
     if not (numbers >= 0.0 if zero else numbers > 0.0).all():
         words = "at least 0" if zero else "positive"
         raise ValueError(f"{name} must be {words}, got {_checks.shown(value)}")

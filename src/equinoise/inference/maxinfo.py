@@ -84,10 +84,8 @@ def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: s
     aside = _checks.array("beta", beta, np.float64, None, low=0.0, high=1.0)
     budget, records, aside = together(epsilon=budget, n=records, beta=aside)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        drift, spread, kappa = _shape(budget, records, method)
         pure = budget * records
-        nats = drift + spread * np.sqrt(np.log(kappa) - np.log(aside))
-        nats = np.where(aside == 0.0, pure, nats)
+        nats = np.where(aside == 0.0, pure, _nats(budget, records, np.log(aside), method))
         return as_given(_LOG2_E * (np.fmin(nats, pure) if method == "tight" else nats))
 
 
@@ -95,36 +93,27 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     """Return the level at which to test a hypothesis that a private release chose, to be wrong with alpha.
 
     "tight" is exp(-(sqrt(ln(1/alpha)) + sqrt(v))^2) with v = n epsilon^2/8, and "dwork" the largest
-    (alpha - beta)/2^I over beta in [0, alpha), I the published max information at beta. Both are at least
-    e^(-epsilon n) alpha.
+    (alpha - beta)/2^I over beta in [0, alpha), I the published max information at beta; it takes the best of
+    a grid, each of which is valid. Both are at least e^(-epsilon n) alpha. Proof and conditions are at the
+    head of :mod:`equinoise.inference.maxinfo`. For p-values of any kind; that of an arm's mean keeps more
+    power with :func:`shifted_p_value`.
 
     Parameters
     ----------
     alpha : float or array
         The level that is wanted, in (0, 1).
-    epsilon : float or array
-        Of the release, positive; math.inf is no privacy and gives level 0.
-    n : int or array
-        Independent records, at least 1.
-    method : {"tight", "dwork"}
-        "dwork" is the published one; "tight" is ours, and never below it.
+    epsilon, n, method
+        As of :func:`max_information`; "tight" is never below "dwork".
 
     Returns
     -------
     float, or float64 array of the shape that the arguments broadcast to
-        Reject where the plain p-value is at most this; nothing where it is 0.
+        Reject where the plain p-value is at most this; nothing where it is 0, as without privacy.
 
     Raises
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
-
-    Notes
-    -----
-    Valid for independent records and for a hypothesis chosen by what was released, such as the arms that
-    were pulled, and by nothing else. For p-values of any kind; that of an arm's mean keeps more power with
-    :func:`shifted_p_value`. The beta of "dwork" is the best of a grid; each of them is valid. The proof of
-    "tight" is at the head of :mod:`equinoise.inference.maxinfo`.
 
     References
     ----------
@@ -165,16 +154,13 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
     ----------
     p : float or array
         Valid for a hypothesis that is fixed beforehand, in [0, 1]. A p-value of 0 counts as 5e-324.
-    epsilon : float or array
-        Of the release, positive; math.inf is no privacy and gives 1.
-    n : int or array
-        Independent records, at least 1.
-    method : {"tight", "dwork"}
-        "dwork" is the published one; "tight" is ours, and never above it.
+    epsilon, n, method
+        As of :func:`max_information`; "tight" is never above "dwork".
 
     Returns
     -------
     float, or float64 array of the shape that the arguments broadcast to
+        1 without privacy.
 
     Raises
     ------
@@ -206,18 +192,18 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
 
 
 def _arguments(epsilon: Numbers, n: Numbers, method: str) -> tuple[Floats, Floats, str]:
-    named = _checks.choice("method", method, METHODS)
-    return positive("epsilon", epsilon, finite=False), counts("n", n, 1), named
+    _checks.choice("method", method, METHODS)
+    return positive("epsilon", epsilon, finite=False), counts("n", n, 1), method
 
 
-def _shape(budget: Floats, records: Floats, method: str) -> tuple[Floats, Floats, float]:
-    """Return (w, c, kappa) with I = log2(e) (w + c sqrt(ln(kappa/beta)))."""
+def _nats(budget: Floats, records: Floats, log_beta: Floats, method: str) -> Floats:
+    """Return the max information at beta > 0 in nats, w + c sqrt(ln(kappa/beta))."""
     share, kappa = (8.0, 1.0) if method == "tight" else (2.0, 2.0)
-    return budget**2 * records / share, budget * np.sqrt(records / 2.0), kappa
+    spread = budget * np.sqrt(records / 2.0)
+    nats: Floats = budget**2 * records / share + spread * np.sqrt(np.log(kappa) - log_beta)
+    return nats
 
 
 def _dwork(budget: Floats, records: Floats) -> Floats:
     """Return the published max information in nats at every beta of the grid."""
-    drift, spread, kappa = _shape(budget[..., None], records[..., None], "dwork")
-    nats: Floats = drift + spread * np.sqrt(np.log(kappa) - _LOG_BETAS)
-    return nats
+    return _nats(budget[..., None], records[..., None], _LOG_BETAS, "dwork")

@@ -127,6 +127,14 @@ def confidence_sequence(
 ) -> tuple[Floats, Floats]:
     """Return intervals for arms' means, or differences of means, that hold at all times at once.
 
+    Valid for rewards of an arm that have one mean, given all that went before: **whatever policy pulls it,
+    however often one looks, and whenever and for whatever reason one stops**. So intersections over time
+    hold too. An arm may be picked by any look at the data if the intervals are simultaneous.
+
+    With `epsilon` they are wider, and hold given all choices of a private learner: one arm that *the choices*
+    picked needs no Bonferroni then. That choices alone picked it, and that rewards are independent, are among
+    the conditions at the head of :mod:`equinoise.inference.shift`.
+
     Parameters
     ----------
     rewards : float64[..., T] or Totals
@@ -138,7 +146,7 @@ def confidence_sequence(
     method : {"betting", "beta-binomial"}
         The bets, as at the head of :mod:`equinoise.inference.sequences`.
     epsilon : float, optional
-        Privacy of the choices in each reward, at least 0: see Notes.
+        Privacy of the choices in each reward, at least 0.
     control : int, optional
         An arm: then of each other arm's mean less that of this one; NaN for itself.
     simultaneous : bool
@@ -154,16 +162,6 @@ def confidence_sequence(
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
-
-    Notes
-    -----
-    Valid for rewards of an arm that have one mean, given all that went before: **whatever policy pulls it,
-    however often one looks, and whenever and for whatever reason one stops**. So intersections over time
-    hold too. An arm may be picked by any look at the data if the intervals are simultaneous.
-
-    With `epsilon` they are wider, and hold given all choices of a private learner: one arm that *the choices*
-    picked needs no Bonferroni then. That choices alone picked it, and that rewards are independent, are among
-    the conditions at the head of :mod:`equinoise.inference.shift`.
 
     References
     ----------

@@ -54,7 +54,11 @@ def bias_bound(epsilon: Numbers, mean: Numbers | None = None) -> Number:
 
         |E[mean of the rewards seen] - mu| <= sigma(logit m + epsilon) - m,  m = min(mu, 1 - mu),
 
-    with sigma(z) = 1/(1 + e^-z), which is at most tanh(epsilon/4), whatever mu is.
+    with sigma(z) = 1/(1 + e^-z), which is at most tanh(epsilon/4), whatever mu is: the third consequence at
+    the head of :mod:`equinoise.inference.shift`, where its conditions stand; above one half the lower end of
+    the expectation is the farther one, hence m. The published (e^epsilon - 1) mu is never smaller, and says
+    nothing above ln 2. The bias of a real policy is most often far smaller: how evenly arms are pulled is
+    what lowers it, so look at the regret as well.
 
     Parameters
     ----------
@@ -71,13 +75,6 @@ def bias_bound(epsilon: Numbers, mean: Numbers | None = None) -> Number:
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
-
-    Notes
-    -----
-    The third consequence at the head of :mod:`equinoise.inference.shift`, where its conditions stand; above
-    one half the lower end of the expectation is the farther one, hence m. The published (e^epsilon - 1) mu is
-    never smaller, and says nothing above ln 2. The bias of a real policy is most often far smaller: how
-    evenly arms are pulled is what lowers it, so look at the regret as well.
 
     References
     ----------
@@ -108,6 +105,12 @@ def shifted_p_value(
     P(X >= successes) for X binomial(trials, sigma(logit null + epsilon)), sigma(z) = 1/(1 + e^-z); with
     "less" P(X <= successes) at -epsilon; "two-sided" is twice the smaller one, and 1 at most.
 
+    Valid however the arm, `null`, the direction and the number of rounds were picked **from the choices**
+    (arms, pulls, private means) of a learner that is epsilon-private in each of the independent rewards; not
+    where raw rewards picked them or ended the experiment (see :func:`confidence_sequence`): the first
+    consequence at the head of :mod:`equinoise.inference.shift`. The number of rounds costs nothing, but no
+    effect within sigma(logit null + epsilon) can ever be shown.
+
     Parameters
     ----------
     successes : int or array
@@ -130,14 +133,6 @@ def shifted_p_value(
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
-
-    Notes
-    -----
-    Valid however the arm, `null`, the direction and the number of rounds were picked **from the choices**
-    (arms, pulls, private means) of a learner that is epsilon-private in each of the independent rewards; not
-    where raw rewards picked them or ended the experiment (see :func:`confidence_sequence`): the first
-    consequence at the head of :mod:`equinoise.inference.shift`. The number of rounds costs nothing, but no
-    effect within sigma(logit null + epsilon) can ever be shown.
 
     References
     ----------
@@ -162,7 +157,8 @@ def shifted_p_value(
 def shifted_interval(low: Numbers, high: Numbers, epsilon: Numbers) -> tuple[Number, Number]:
     """Widen an interval for an arm's mean so that it holds on the data of a private bandit.
 
-    (sigma(logit low - epsilon), sigma(logit high + epsilon)), with sigma(z) = 1/(1 + e^-z).
+    (sigma(logit low - epsilon), sigma(logit high + epsilon)), with sigma(z) = 1/(1 + e^-z). Valid as
+    :func:`shifted_p_value` is; a confidence sequence also where raw rewards are looked at.
 
     Parameters
     ----------
@@ -181,10 +177,6 @@ def shifted_interval(low: Numbers, high: Numbers, epsilon: Numbers) -> tuple[Num
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range, or low is above high.
-
-    Notes
-    -----
-    Valid as :func:`shifted_p_value` is; a confidence sequence also where raw rewards are looked at.
 
     References
     ----------

@@ -91,7 +91,12 @@ def mixture(source: Any, opponents: object, distributions: Distributions) -> Mix
     if callable(getattr(opponents, "action_probabilities", None)):
         if not hasattr(source, "policy_probabilities"):
             raise ValueError("opponents may be a policy object only for a game of OpenSpiel")
-        return _from_policy(source, opponents, distributions)
+
+        def asked(state: Any, player: int, n: int) -> list[Number]:
+            given = source.policy_probabilities(opponents, state, player)
+            return distributions(given, n, lambda: f"opponents, at infoset {source.infoset(state)[1]!r},")
+
+        return asked
     from equinoise.games.policy import Policy
 
     given = opponents.to_dict() if isinstance(opponents, Policy) else opponents
@@ -149,12 +154,3 @@ def row_of(
     elif not isinstance(row, Iterable):
         raise TypeError(f"{where} must hold probabilities, got {_checks.shown(row)}")
     return distributions(list(row), len(actions), lambda: where)
-
-
-def _from_policy(source: Any, policy: Any, distributions: Distributions) -> Mixture:
-
-    def probabilities(state: Any, player: int, n: int) -> list[Number]:
-        given = source.policy_probabilities(policy, state, player)
-        return distributions(given, n, lambda: f"opponents, at infoset {source.infoset(state)[1]!r},")
-
-    return probabilities

@@ -211,9 +211,8 @@ class Record:
         def share(action: int, weight: _Probability) -> float:
             return float(weight / totals[action]) if totals[action] else 1.0 / counts[action]
 
-        infosets = map(share, self.infoset_parent, self.infoset_reach)
-        leaves = map(share, self.leaf_action, self.leaf_reach)
-        return np.array(list(infosets)), np.array(list(leaves))
+        infosets, leaves = (np.array(list(map(share, *pair))) for pair in pairs)
+        return infosets, leaves
 
 
 def _short(label: str) -> str:
@@ -224,20 +223,12 @@ def _short(label: str) -> str:
 
 def _pointers(counts: Ints, first: int) -> Ints:
     """Return where each group begins when groups of these sizes follow one another."""
-    result = np.empty(len(counts) + 1, dtype=np.int64)
-    result[0] = first
-    np.cumsum(counts, out=result[1:])
-    result[1:] += first
-    return seal(result)
-
-
-def _fraction(payoff: _Probability) -> Fraction:
-    return Fraction(payoff if isinstance(payoff, numbers.Rational) else float(payoff))
+    return seal(np.cumsum(np.append(first, counts), dtype=np.int64))
 
 
 def losses(payoffs: Sequence[_Probability]) -> tuple[Floats, tuple[float, float] | None]:
     """Scale payoffs to losses without rounding before the end: floats may be too far apart to subtract."""
-    exact = {payoff: _fraction(payoff) for payoff in set(payoffs)}
+    exact = {u: Fraction(u if isinstance(u, numbers.Rational) else float(u)) for u in set(payoffs)}
     high, low = max(exact.values()), min(exact.values())
     width = high - low or Fraction(1)
     loss = {payoff: float((high - value) / width) for payoff, value in exact.items()}
