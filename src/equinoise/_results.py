@@ -101,10 +101,8 @@ def summary_frame(index: Mapping[str, Array], values: Mapping[str, Array]) -> Da
     """
     import pandas as pd
 
-    parts = [
-        pd.DataFrame({"quantity": name, **index, **summarise(value)._asdict()})
-        for name, value in values.items()
-    ]
+    estimates = {name: summarise(value)._asdict() for name, value in values.items()}
+    parts = [pd.DataFrame({"quantity": name, **index, **own}) for name, own in estimates.items()]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -45,10 +45,8 @@ class Sweep:
     >>> from equinoise import bandits
     >>> task = functools.partial(bandits.simulate, means=[0.9, 0.8], horizon=50)
     >>> made = sweep(task, {"policy": ["ucb", "uniform"], "seed": [0, 1]})
-    >>> made.points[1], made.runs[1].policy
-    ({'policy': 'ucb', 'seed': 1}, 'ucb')
-    >>> made.to_frame().columns[:5].tolist()
-    ['policy', 'seed', 'epsilon', 'version', 'replicate']
+    >>> made.points[1], made.to_frame().columns[:5].tolist()
+    ({'policy': 'ucb', 'seed': 1}, ['policy', 'seed', 'epsilon', 'version', 'replicate'])
     """
 
     points: tuple[dict[str, Any], ...]

@@ -45,10 +45,8 @@ class SelfPlayRun:
     Examples
     --------
     >>> run = self_play("kuhn_poker", horizon=1000, epsilon=math.inf, n_replicates=2, n_checkpoints=4)
-    >>> run
-    SelfPlayRun(kuhn_poker, no privacy, 2 replicates of 1000 hands)
-    >>> run.to_frame().columns[:6].tolist()
-    ['replicate', 'trials', 'exploitability', 'coarse_gap', 'regret_0', 'regret_1']
+    >>> run.label, run.to_frame().columns[2:6].tolist()
+    ('kuhn_poker, no privacy', ['exploitability', 'coarse_gap', 'regret_0', 'regret_1'])
     """
 
     trials: Ints
@@ -198,10 +196,8 @@ def self_play(
     task = functools.partial(_run_block, _Match(joint, tuple(plans), tuple(learners), checkpoints, key))
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     exploitability, regret, *average = replicates.run(task, span, work=trials, **options).values()
-    what = tuple(average), tuple(learner.tuning for learner in learners), joint.name
-    return SelfPlayRun(
-        checkpoints, exploitability, regret, *what, budget, _checks.seed(seed), joint, span.start
-    )
+    what = tuple(average), tuple(learner.tuning for learner in learners), joint.name, budget
+    return SelfPlayRun(checkpoints, exploitability, regret, *what, _checks.seed(seed), joint, span.start)
 
 
 @kept_as("equinoise.efb.self_play._run_block")

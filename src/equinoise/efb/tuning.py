@@ -77,10 +77,8 @@ class Tuning:
     --------
     >>> from equinoise.games import load
     >>> tuning = tune(load("kuhn_poker")[0], 10**6, 4.0)
-    >>> bool(abs(tuning.bound(10**6) - tuning.regret_bound) < 1e-6), tuning.bound([0, 10]).tolist()
-    (True, [0.0, 10.0])
-    >>> tuning.mechanism, tuning.symbols
-    ('hashing', 14)
+    >>> tuning.mechanism, tuning.symbols, tuning.bound([0, 10]).tolist()
+    ('hashing', 14, [0.0, 10.0])
     """
 
     learning_rate: float

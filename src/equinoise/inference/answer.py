@@ -101,10 +101,6 @@ def report(
     alpha, method
         As in :func:`confidence_sequence`; the means hold together, and so do the differences.
 
-    Returns
-    -------
-    Report
-
     Raises
     ------
     TypeError, ValueError
@@ -185,9 +181,9 @@ def _not_shown(
     names: list[Hashable], control: int, away: tuple[Floats, ...], last: Totals, alpha: float, method: str
 ) -> str:
     """Say that no difference is shown, and how many rounds more of the same would show one."""
-    words = f"No difference from {names[control]} is shown yet."
+    yet = f"No difference from {names[control]} is shown yet."
     if np.isnan(away[0]).all():
-        return words
+        return yet
     nearest = np.argsort(-np.nan_to_num(np.abs(away[0]) / (away[2] - away[1])), kind="stable")
     some = np.sort(np.append(nearest[nearest != control][:_LOOKED_AT], control))
     alpha *= (len(some) - 1) / (len(names) - 1)
@@ -202,11 +198,7 @@ def _not_shown(
         needed = np.where((low > 0.0) | (high < 0.0), factors[:, None], np.inf).min(axis=0)
         arm = int(needed.argmin())
         if needed[arm] == np.inf:
-            return (
-                f"{words} As the arms look now, {_FACTORS[-1]:,.0f} times as many rounds would not show any."
-            )
+            return f"{yet} As the arms look now, {_FACTORS[-1]:,.0f} times as many rounds would not show any."
         factors = np.linspace(max(needed[arm] / _FACTORS[0], 1.0), needed[arm], 33)[1:]
     rounds = float(f"{(needed[arm] - 1.0) * rounds_played:.1e}")
-    return (
-        f"{words} If {names[arm]} keeps its {sizes[arm]:.3g}, about {rounds:,.0f} more rounds alike show it."
-    )
+    return f"{yet} If {names[arm]} keeps its {sizes[arm]:.3g}, about {rounds:,.0f} more rounds alike show it."

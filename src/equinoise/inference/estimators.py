@@ -100,9 +100,8 @@ class Estimates:
         import pandas as pd
 
         if np.ndim(self.estimate) != 1:
-            raise ValueError(
-                "to_frame must be asked of the arms of one log, not of one value or of replicates"
-            )
+            what = "the arms of one log, not of one value or of replicates"
+            raise ValueError(f"to_frame must be asked of {what}")
         low, high = self.interval(alpha)
         columns = {"arm": self.labels or range(len(low)), "mean": self.estimate, "stderr": self.stderr}
         return pd.DataFrame({**columns, "ci_low": low, "ci_high": high})
@@ -131,9 +130,8 @@ def arm_means(
     propensities : float64[..., T, K] or float64[..., T], optional
         Probabilities of every arm, which sum to 1 within 1e-6; or of the arm that was pulled, which is enough
         but for weights "constant" and "two-point". Where arms are labels, those of every arm are a frame with
-        a column for each label. Positive: an arm that could not be pulled in a round has
-        no unbiased estimate there; with those two weights such a round does not count. Not needed by "ols"
-        and "batched-ols".
+        a column for each label. Positive: an arm that could not be pulled in a round has no unbiased estimate
+        there; with those two weights such a round does not count. Not needed by "ols" and "batched-ols".
     method : {"aipw", "ols", "ipw", "hajek", "batched-ols"}
         As at the head of :mod:`equinoise.inference.estimators`.
     weights : {"constant", "uniform", "two-point"}
@@ -350,11 +348,9 @@ def _batched(log: _Log, batches: int | ArrayLike) -> Estimates:
         spread = (q - s * s / some).sum(axis=1) / np.fmax(n - 1.0, 0.0).sum(axis=1)
         tiny = 1e-12 * float(np.abs(log.rewards).max()) ** 2
         spread = np.where(spread > tiny, spread, np.nan)[:, None]
-        own = _added(s / some, spread / n, np.sqrt(n))
-        pairs = _added(
-            (s / some)[..., :, None] - (s / some)[..., None, :],
-            (spread / n)[..., :, None] + (spread / n)[..., None, :],
-        )
+        mean, error = s / some, spread / n
+        own = _added(mean, error, np.sqrt(n))
+        pairs = _added(mean[..., None] - mean[..., None, :], error[..., None] + error[..., None, :])
     return _shaped(log, own[0] + middle[:, None], own[1], *pairs)
 
 

@@ -75,10 +75,8 @@ def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: s
 
     Examples
     --------
-    >>> round(max_information(0.05, 500), 2), round(max_information(0.05, 500, 0.01), 2)
-    (36.07, 2.67)
-    >>> max_information(0.05, 500, [0.0, 0.01], method="dwork").round(2)
-    array([36.07,  3.53])
+    >>> round(max_information(0.05, 500), 2), max_information(0.05, 500, [0.01], method="dwork").round(2)
+    (36.07, array([3.53]))
     """
     budget, records, method = _arguments(epsilon, n, method)
     aside = _checks.array("beta", beta, np.float64, None, low=0.0, high=1.0)
@@ -122,10 +120,8 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
 
     Examples
     --------
-    >>> float(f"{corrected_level(0.05, 0.05, 500):.2g}")
-    0.011
-    >>> [float(f"{level:.2g}") for level in corrected_level(0.05, [0.01, 0.05, 0.1], 500, method="dwork")]
-    [0.031, 0.0035, 8.7e-05]
+    >>> [f"{corrected_level(0.05, 0.05, 500, method):.2g}" for method in ("tight", "dwork")]
+    ['0.011', '0.0035']
     """
     budget, records, method = _arguments(epsilon, n, method)
     wanted = _checks.array("alpha", alpha, np.float64, None, low=0.0, high=1.0)
@@ -174,10 +170,8 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
 
     Examples
     --------
-    >>> float(f"{adjusted_p_value(1e-4, 0.05, 500):.2g}"), adjusted_p_value(0.01, 0.5, 500)
-    (0.00094, 1.0)
-    >>> float(f"{adjusted_p_value(1e-4, 0.05, 500, method='dwork'):.2g}")
-    0.0022
+    >>> [f"{adjusted_p_value(1e-4, 0.05, 500, method):.2g}" for method in ("tight", "dwork")]
+    ['0.00094', '0.0022']
     """
     budget, records, method = _arguments(epsilon, n, method)
     plain = _checks.array("p", p, np.float64, None, low=0.0, high=1.0)

@@ -98,11 +98,8 @@ class Totals:
         Both are n, W and A float64[3, M, K], of rewards or of one less each of them.
         """
         n, k = self.pulls.astype(np.float64), self.pulls.shape[-1]
-        made = []
-        for s, q in (
-            (self.reward_sum, self.square_sum),
-            (n - self.reward_sum, n - 2.0 * self.reward_sum + self.square_sum),
-        ):
+        made, won, squares = [], self.reward_sum, self.square_sum
+        for s, q in ((won, squares), (n - won, n - 2.0 * won + squares)):
             some = s > 1e-12 * n  # less is rounding
             total = np.where(some, s, 1.0)
             square = np.where(some, np.clip(q, total * total / np.fmax(n, 1.0), total), np.inf)
@@ -341,9 +338,8 @@ def _ends(level: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Float
     lowest_means(level, of, bets, made)
     m, moved = made[0], shifted(made[0], -shift)
     inside = (m > 0.0) & (m < 1.0)
-    return moved, made[1] * np.where(
-        inside, moved * (1.0 - moved) / np.where(inside, m * (1.0 - m), 1.0), 1.0
-    )
+    grown = moved * (1.0 - moved) / np.where(inside, m * (1.0 - m), 1.0)
+    return moved, made[1] * np.where(inside, grown, 1.0)
 
 
 def _lowest(level: float, one: Floats, other: Floats | None, bets: Floats, shift: Floats) -> Floats:

@@ -83,10 +83,8 @@ def bias_bound(epsilon: Numbers, mean: Numbers | None = None) -> Number:
 
     Examples
     --------
-    >>> round(bias_bound(0.1), 4)
-    0.025
-    >>> bias_bound(0.1, mean=[0.1, 0.5, 1.0]).round(4)
-    array([0.0094, 0.025 , 0.    ])
+    >>> round(bias_bound(0.1), 4), bias_bound(0.1, mean=[0.1, 0.5, 1.0]).round(4)
+    (0.025, array([0.0094, 0.025 , 0.    ]))
     """
     budget = positive("epsilon", epsilon, finite=False, zero=True)
     if mean is None:
@@ -113,10 +111,8 @@ def shifted_p_value(
 
     Parameters
     ----------
-    successes : int or array
-        Sum of the arm's rewards, which are 0 or 1: from 0 to `trials`.
-    trials : int or array
-        The arm's pulls, at least 0; no trial gives 1.
+    successes, trials : int or array
+        Sum of the arm's rewards, which are 0 or 1, and number of its pulls; no trial gives 1.
     null : float or array
         In [0, 1]: at most, at least or exactly the arm's mean, for "greater", "less" and "two-sided".
     epsilon : float or array
@@ -141,8 +137,6 @@ def shifted_p_value(
 
     Examples
     --------
-    >>> round(shifted_p_value(75, 110, 0.5, epsilon=0.1), 4)
-    0.0006
     >>> shifted_p_value(75, 110, 0.5, epsilon=[0.1, 0.5, 1.0]).round(3)
     array([0.001, 0.117, 0.897])
     """
