@@ -8,21 +8,8 @@ that has probability q under a hypothesis fixed beforehand has at most 2^I q + b
 * "dwork", as published: ``log2(e) (epsilon^2 n/2 + epsilon sqrt(n ln(2/beta)/2))``;
 * "tight", under the same assumptions: ``log2(e) (epsilon^2 n/8 + epsilon sqrt(n ln(1/beta)/2))``;
 
-and for every beta, 0 among them, ``log2(e) epsilon n``.
-
-Proof of "tight". Fix the release a and let L_i = ln p(a | x_1..x_i) - ln p(a | x_1..x_(i-1)), so that the
-log-likelihood ratio L of records and release against independent ones is the sum of the L_i. Given the
-earlier records L_i ranges over an interval of length epsilon at most as x_i varies, and e^(L_i) has mean 1
-under the prior. So psi(s) = ln E_prior e^(s L_i) has psi(0) = psi(1) = 0 and, since it is a cumulant
-function of a variable on such an interval, psi'' <= epsilon^2/4 (Hoeffding). Hence psi(1 + s) <=
-s (1 + s) epsilon^2/8 for s >= 0, and this is ln E e^(s L_i) under the posterior. Multiplied over i,
-(*) E e^(s L) <= e^(s (1 + s) v) with v = n epsilon^2/8; Chernoff's bound at the best s gives
-P(L > v + 2 sqrt(v ln(1/beta))) <= beta, and then the max information is at most that many nats.
-
-Levels and p-values need no beta, and lose less without it. An event that has probability q for independent
-records and release has E[e^L; event] for those that belong together, which by Hoelder's inequality is at most
-(E e^((1 + s) L))^(1/(1 + s)) q^(s/(1 + s)); by (*) the first factor is at most e^(s v). At the best s, where
-1 + s = sqrt(ln(1/q)/v), this is exp(-(sqrt(ln(1/q)) - sqrt(v))^2), for ln(1/q) > v.
+and for every beta, 0 among them, ``log2(e) epsilon n``. Levels and p-values of "tight" need no beta, and lose
+less without it. The proofs stand in ``docs/papers/bias.md``.
 
 What a correction is for, and not for. It holds for records that are independent of each other (product
 data), and for hypotheses picked by looking at what the private mechanism released: a private bandit's
@@ -71,7 +58,7 @@ def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: s
     References
     ----------
     .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold and Roth (2015), Generalization in adaptive data analysis
-       and holdout reuse, NeurIPS, Theorem 20: "dwork". The proof of "tight" is at the head of this module.
+       and holdout reuse, NeurIPS, Theorem 20: "dwork".
 
     Examples
     --------
@@ -92,9 +79,9 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
 
     "tight" is exp(-(sqrt(ln(1/alpha)) + sqrt(v))^2) with v = n epsilon^2/8, and "dwork" the largest
     (alpha - beta)/2^I over beta in [0, alpha), I the published max information at beta; it takes the best of
-    a grid, each of which is valid. Both are at least e^(-epsilon n) alpha. Proof and conditions are at the
-    head of :mod:`equinoise.inference.maxinfo`. For p-values of any kind; that of an arm's mean keeps more
-    power with :func:`shifted_p_value`.
+    a grid, each of which is valid. Both are at least e^(-epsilon n) alpha. Conditions are at the head of
+    :mod:`equinoise.inference.maxinfo`. For p-values of any kind; that of an arm's mean keeps more power with
+    :func:`shifted_p_value`.
 
     Parameters
     ----------
