@@ -80,10 +80,7 @@ class Blocks:
         _files.save_arrays(path, _KIND, arrays, {"start": start, "stop": stop, "names": names})
 
     def missing(self, span: range, keep: Callable[[int, int, Arrays], None]) -> list[tuple[int, int]]:
-        """Give what is kept of the replicates of a span to `keep`, and return the gaps between.
-
-        A damaged file counts as missing.
-        """
+        """Give what is there and whole of a span's replicates to `keep`, and return the gaps between."""
         gaps, reached = [], span.start
         for first, stop, path in _found(self.folder):
             begin, end = max(first, reached), min(stop, span.stop)
@@ -213,8 +210,8 @@ def _read(path: Path, start: int, stop: int, part: slice = slice(None)) -> Array
 def fingerprint(value: object, version: str | None = None) -> str:
     """Return a hash of a task: the same in every process for the same function, arrays, numbers and version.
 
-    Takes functions, partials, dataclasses and tuples of arrays, numbers, text and None, nested; TypeError for
-    anything else. A class of whose parts only some count has a method ``_identity`` that returns these.
+    TypeError for what :func:`_pieces` does not know. A class of whose parts only some count has a method
+    ``_identity`` that returns these.
     """
     digest = hashlib.sha256((__version__ if version is None else version).encode())
     try:

@@ -17,10 +17,7 @@ MOST_CHECKPOINTS = 10**7
 
 
 class Estimate(NamedTuple):
-    """Mean over replicates, its standard error, and a normal 95% interval; arrays of one shape.
-
-    With a single replicate all but the mean are NaN: nothing is known about the spread.
-    """
+    """Mean over replicates, standard error and normal 95% interval; of one replicate only the mean."""
 
     mean: Floats
     stderr: Floats
@@ -75,8 +72,8 @@ def summarise(values: ArrayLike) -> Estimate:
 def long_frame(index: Mapping[str, Array], values: Mapping[str, Array], first: int = 0) -> DataFrame:
     """Return one row for each replicate and entry of the index, a replicate's rows together.
 
-    `index` has columns [C] that are the same for every replicate, such as the trial of a checkpoint, `values`
-    columns of results [R, C]; a first column ``replicate`` counts from `first`.
+    `index` has columns [C] that all replicates share, such as the trial of a checkpoint, `values` columns of
+    results [R, C]; a first column ``replicate`` counts from `first`.
     """
     import pandas as pd
 
@@ -94,10 +91,9 @@ def made_by(frame: DataFrame, **what: Any) -> DataFrame:
 
 
 def summary_frame(index: Mapping[str, Array], values: Mapping[str, Array]) -> DataFrame:
-    """Return mean, standard error and 95% interval over replicates, one row for each value and index entry.
+    """Return estimates over replicates of values [R, C], a row for each value and entry of the index [C].
 
-    Columns are ``quantity`` (the name of the value), those of the index [C], ``mean``, ``stderr``, ``ci_low``
-    and ``ci_high``; values are [R, C].
+    Columns are ``quantity`` (the name of the value), those of the index, and those of :class:`Estimate`.
     """
     import pandas as pd
 
@@ -134,10 +130,7 @@ def versions() -> dict[str, str]:
 
 
 def provenance(parameters: Mapping[str, Any], *, seed: int, seconds: float | None = None) -> dict[str, Any]:
-    """Return how a result was made, for a file beside it, in the types of JSON.
-
-    `parameters` are all that it depends on, but for the seed; ``finished`` is in UTC, ISO 8601.
-    """
+    """Return how a result was made of a seed and all other parameters, for a file, in the types of JSON."""
     return {
         "parameters": plain(parameters),
         "seed": seed,

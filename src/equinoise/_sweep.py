@@ -55,8 +55,8 @@ class Sweep:
     def to_frame(self) -> DataFrame:
         """Return all runs' long frames in one, parameters first, with what made each run and the version.
 
-        A parameter stands as it was given: numbers and words as they are, all else as text. So do numbers of
-        more than 64 bits, and all values of a parameter that are not of one kind.
+        A parameter stands as it was given where it is numbers, or words; as text where it is anything else,
+        of more than 64 bits, or not of one kind.
         """
         return self._joined([run.to_frame() for run in self.runs])
 

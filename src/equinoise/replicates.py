@@ -1,9 +1,8 @@
 """One runner for everything that is repeated: blocks of replicates on threads or on any executor.
 
-A *task* is a function of the replicates ``start`` to ``stop - 1``. What it returns depends on these numbers
-alone (random numbers have addresses, see :mod:`equinoise._random`), so neither the blocks nor the executor
-nor the order in which blocks end can change a result. Kernels release the GIL: threads are enough on one
-machine.
+A *task* is a function of the replicates ``start`` to ``stop - 1``, and of nothing else (random numbers have
+addresses, see :mod:`equinoise._random`), so neither blocks nor executors nor the order in which blocks end
+can change a result. Kernels release the GIL: threads are enough on one machine.
 """
 
 import contextlib

@@ -168,10 +168,7 @@ def _quiet_stderr() -> Iterator[None]:
 
 
 def as_openspiel(game: Any, player: int, rows: Mapping[str, Sequence[float]]) -> Any:
-    """Return a policy of OpenSpiel that plays from a table of one player's infosets, all others uniformly.
-
-    `rows` maps the label of an infoset to the probabilities of its legal actions, in OpenSpiel's order.
-    """
+    """Return a policy of OpenSpiel: one player's `rows` of probabilities by infoset label, else uniform."""
     if not isinstance(game, str) and not is_game(game):
         raise TypeError(f"game must be a pyspiel.Game or the name of one, got {_checks.shown(game)}")
     source = load_openspiel(game.removeprefix("openspiel:")) if isinstance(game, str) else OpenSpielGame(game)

@@ -20,9 +20,8 @@ _SHOWN = 8  # moves of a history in a message
 class Record:
     """The one-sided tree in the order of a depth-first walk: everything as it is first met.
 
-    `refine` splits an infoset that is reached after different moves of the learner, where otherwise it is
-    refused; `exact` weighs with fractions as long as the source does. Weights of the histories of an infoset
-    or leaf are summed; the action above the root is -1.
+    `refine` splits an infoset that forgets the learner's moves, which is else refused; `exact` weighs with
+    fractions as long as the source does. Weights are summed over histories; above the root is action -1.
     """
 
     def __init__(self, player: int, *, refine: bool, exact: bool) -> None:
@@ -84,10 +83,7 @@ class Record:
     def infoset(
         self, key: Hashable, label: str, above: int, n: int, weight: _Probability, actions: Any, state: Any
     ) -> int:
-        """Add a history that ends where the learner moves, and return the first of the infoset's actions.
-
-        `actions` says what these are called in a state.
-        """
+        """Add a history after which the learner moves; return the first of the infoset's actions(state)."""
         number = self._known.get((key, above))
         if number is None:
             return self._new_infoset(key, label, above, n, weight, actions(state))
