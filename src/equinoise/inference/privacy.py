@@ -1,8 +1,8 @@
 """What draws of a mechanism show about its privacy: lower bounds on epsilon, never a proof of it.
 
-An event that has probability p on one data set and q on a neighbouring one shows that epsilon is at
-least ``ln((p - delta)/q)``. Which event tells most is learned from some draws and chosen by others. It
-is bounded on draws that nobody looked at before, so the bound holds however many there were to choose from.
+An event of probability p on one data set and q on a neighbouring one shows that epsilon is at least
+``ln((p - delta)/q)``. Which event tells most is learned from some draws and chosen by others, and bounded on
+draws that nobody looked at before, so the bound holds however many there were to choose from.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -93,10 +93,7 @@ class Totals:
             object.__setattr__(self, name, value)
 
     def sides(self, control: int | None) -> list[tuple[Floats, Floats | None]]:
-        """Return what is bet on for the lower and for the upper end: an arm, and a control from above.
-
-        Both are n, W and A float64[3, M, K], of rewards or of one less each of them.
-        """
+        """Return what is bet on for each end, n, W and A float64[3, M, K]: arms, and a control from above."""
         n, k = self.pulls.astype(np.float64), self.pulls.shape[-1]
         made, won, squares = [], self.reward_sum, self.square_sum
         for s, q in ((won, squares), (n - won, n - 2.0 * won + squares)):
@@ -343,16 +340,13 @@ def _ends(level: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Float
 
 
 def _lowest(level: float, one: Floats, other: Floats | None, bets: Floats, shift: Floats) -> Floats:
-    """Return the lowest means at e^level; or differences x - y where wealth against x and y has that product.
-
-    A difference is convex in the part of the level that x has, and least where both ends fall equally fast.
-    """
+    """Return the lowest means at e^level, or differences x - y where wealth against both has that product."""
     whole = np.full(one.shape[1:], level)
     if other is None:
         return _ends(whole, one, bets, shift)[0]
     low, high = (_wealth(np.ones(whole.shape), of, bets, shift)[0] for of in (one, other))
     high = whole - high
-    for _ in range(_HALVINGS):
+    for _ in range(_HALVINGS):  # x - y is convex in the part of x, and least where both fall equally fast
         part = 0.5 * (low + high)
         above = _ends(part, one, bets, shift)[1] > _ends(whole - part, other, bets, shift)[1]
         low, high = np.where(above, part, low), np.where(above, high, part)

@@ -106,15 +106,12 @@ def outcomes(successes: Numbers, trials: Numbers, null: Numbers, **others: Array
 
 
 def _two_sided(good: Floats, total: Floats, chance: Floats) -> Floats:
-    """Return the probability of the outcomes that are no more likely than the one seen.
-
-    On the other side of the mean the outcomes grow less likely from the mean outwards, so those that count
-    begin at some distance from it, which is found by bisection.
-    """
+    """Return the probability of the outcomes that are no more likely than the one seen."""
     mean = total * chance
     low = good < mean  # so the other side is above the mean
     limit = _log_probability(good, total, chance) + _TIE
     start, sign = np.where(low, np.ceil(mean), np.floor(mean)), np.where(low, 1.0, -1.0)
+    # outcomes grow less likely from the mean outwards: bisection finds where those that count begin
     near, far = np.zeros(good.shape), np.where(low, total - start, start) + 1.0  # at far nothing is left
     while (near < far).any():
         middle = np.floor(0.5 * (near + far))
