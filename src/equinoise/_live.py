@@ -24,7 +24,6 @@ class Live:
     _line: int  # shared by all that were loaded from files of one object; _writer names this one there
     _writer: int
     _read: Any = None  # [writer, generation] of the last file that it wrote or was loaded from
-    _generation = 0
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Return an object with its lock, however it is filled."""
@@ -49,15 +48,14 @@ class Live:
             if not _checks.flag("overwrite", overwrite) and not known:
                 held = f"path {os.fspath(path)!r} holds a save (generation {last[1]}) from which this object"
                 raise ValueError(f"{held} does not go on: load it, or give overwrite=True")
-            saved = [self._writer, self._generation + 1]
+            saved = [self._writer, self._read[1] + 1 if self._read else 1]
             _files.save_arrays(path, kind, meta={**meta, "line": self._line, "saved": saved}, **how)
-        self._read, self._generation = saved, saved[1]
+        self._read = saved
 
     def _came_from(self, meta: Mapping[str, Any]) -> Self:
         """Note which file this object was loaded from, and return the object."""
         if "saved" in meta:
             self._line, self._read = (known := _saved(meta))["line"], known["saved"]
-            self._generation = self._read[1]
         return self
 
 
