@@ -1,10 +1,9 @@
 """The one place that decides how kernels are compiled and where they are cached.
 
-Numba's own cache asks only whether the file of a function has changed, so a kernel goes stale when a
-function that it calls in another file does. Here the cache directory is named by a hash of all sources of
-the package, Numba's version and the processor: machines may share a home directory. The base is
-``NUMBA_CACHE_DIR`` where that is set and the user's cache directory otherwise; where it cannot be written,
-kernels are compiled in memory.
+Numba's own cache asks only whether the file of a function has changed, so a kernel goes stale when a function
+that it calls in another file does. Here the cache directory is named by a hash of all sources of the package,
+Numba's version and the processor. The base is ``NUMBA_CACHE_DIR`` where that is set and the user's cache
+directory otherwise; where it cannot be written, kernels are compiled in memory.
 """
 
 from __future__ import annotations

@@ -55,8 +55,7 @@ class Sweep:
     def to_frame(self) -> DataFrame:
         """Return all runs' long frames in one, parameters first, with what made each run and the version.
 
-        A parameter stands as it was given where it is numbers, or words; as text where it is anything else,
-        of more than 64 bits, or not of one kind.
+        A parameter is as it was given, or text where it is neither numbers of 64 bits nor words alone.
         """
         return self._joined([run.to_frame() for run in self.runs])
 

@@ -107,8 +107,7 @@ def run(
         A folder for finished blocks, each kept whole as it ends. The same call started again, with any
         executor or blocks and as many replicates as one likes, goes on from them to the same bits.
     work : float
-        Work of one replicate in the units of :func:`tick`. Blocks whose tasks do not tick count when they
-        end.
+        Of one replicate in the units of :func:`tick`; without ticks it counts when a block ends.
 
     Examples
     --------

@@ -48,8 +48,7 @@ def _uniform(tree: GameTree, tuning: Tuning) -> Learner:
 def _ixomd(tree: GameTree, given: Tuning) -> Learner:
     """Start IXOMD at its authors' rate for infosets of n actions: eta = sqrt(ln n / (n T)), gamma = eta/2.
 
-    The bound for this rate on this tree is D/eta + eta A T, D the largest sum of ln(number of actions) over a
-    reduced strategy.
+    The bound is D/eta + eta A T, D the largest sum of ln(number of actions) over a reduced strategy.
     """
     if math.isfinite(given.epsilon):
         got = given.epsilon

@@ -39,8 +39,7 @@ class SelfPlayRun:
     tunings : tuple of Tuning
         One for each player. Their bounds are for opponents who do not react to what the learner does.
     name, epsilon, seed, game, first_replicate
-        As of :func:`self_play`, which makes it; the name is the game's. The first replicate is not 0 in a
-        slice.
+        As of :func:`self_play`; the name is the game's. The first replicate is not 0 in a slice.
 
     Examples
     --------
@@ -262,8 +261,7 @@ def compare(runs: Sequence[Run] | Mapping[str, Run]) -> DataFrame:
     ----------
     runs : sequence of EfbRun or of SelfPlayRun, or mapping from names to them
         Without names a run is called by what not all have in common of game, learner, mechanism, tuning,
-        epsilon, horizon and seed, and by its number where that does not tell. TypeError or ValueError for
-        anything else.
+        epsilon, horizon and seed, else by its number. TypeError or ValueError for anything else.
 
     Examples
     --------

@@ -195,8 +195,7 @@ def off_policy_value(
     """Return the mean reward that another policy would have had in the rounds of a log.
 
     With w_t = p_t(A_t)/e_t(A_t), p_t the other policy's probabilities: the mean of w_t Y_t ("ips"); the same
-    divided by the mean of w_t ("snips"); or the mean of sum_a p_t(a) q_t(a) + w_t (Y_t - q_t(A_t)) ("dr"),
-    whose predictions q may be wrong.
+    divided by the mean of w_t ("snips"); or the mean of sum_a p_t(a) q_t(a) + w_t (Y_t - q_t(A_t)) ("dr").
 
     Parameters
     ----------
@@ -206,8 +205,8 @@ def off_policy_value(
         As in :func:`arm_means`. Only propensities of the arms pulled are used.
     method : {"ips", "snips", "dr"}
     predicted : as target, optional
-        For "dr": predictions of rewards that do not know those of their round or later ones. By default the
-        mean of an arm's earlier rewards, and 0 before there are any.
+        For "dr": predictions of rewards, right or wrong, that know none of their round or later. By default
+        the mean of an arm's earlier rewards, and 0 before there are any.
 
     Returns
     -------

@@ -78,10 +78,9 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     """Return the level at which to test a hypothesis that a private release chose, to be wrong with alpha.
 
     "tight" is exp(-(sqrt(ln(1/alpha)) + sqrt(v))^2) with v = n epsilon^2/8, and "dwork" the largest
-    (alpha - beta)/2^I over beta in [0, alpha), I the published max information at beta; it takes the best of
-    a grid, each of which is valid. Both are at least e^(-epsilon n) alpha. Conditions are at the head of
-    :mod:`equinoise.inference.maxinfo`. For p-values of any kind; that of an arm's mean keeps more power with
-    :func:`shifted_p_value`.
+    (alpha - beta)/2^I over beta in [0, alpha), I the published max information at beta, of a grid, each of
+    which is valid. Both are at least e^(-epsilon n) alpha. Conditions are at the head of the module.
+    For p-values of any kind; an arm's mean keeps more power with :func:`shifted_p_value`.
 
     Parameters
     ----------
@@ -130,8 +129,7 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
 
     "tight" is exp(-(sqrt(ln(1/p)) - sqrt(v))^2) where ln(1/p) > v = n epsilon^2/8, and 1 elsewhere; "dwork"
     is the smallest 2^I p + beta over beta in (0, 1), I the published max information at beta. Both are at
-    most 1 and e^(epsilon n) p, and at most alpha where `p` is at most ``corrected_level(alpha, ...)``. They
-    are valid on its conditions.
+    most 1 and e^(epsilon n) p, and at most alpha where `p` is at most ``corrected_level(alpha, ...)``.
 
     Parameters
     ----------

@@ -256,8 +256,7 @@ def e_bh(e_values: ArrayLike, alpha: float = 0.05) -> Flags:
     Parameters
     ----------
     e_values : float64[..., K]
-        At least 0, or infinite, all of one time: their largest values so far are no e-values. NaN is no
-        hypothesis, and not counted.
+        At least 0, or infinite, all of one time: largest values so far are no e-values. NaN is no hypothesis.
     alpha : float
         In (0, 1).
 

@@ -61,8 +61,7 @@ def binomial_test(
 ) -> Number:
     """Return the exact p-value that a success has probability `null`.
 
-    Two-sided, it is the probability under the null hypothesis of all outcomes that are no more likely than
-    the one seen.
+    Two-sided, it is the probability of all outcomes that are no more likely than the one seen, under `null`.
 
     Parameters
     ----------

@@ -2,8 +2,7 @@
 
 A trial costs what it visits: infosets breadth first, of which the i-th has position i of the visit list, so
 that children stand side by side. A learner of symbols has a code, one of noised losses a scale. They go into
-these functions as arguments of their own, for Numba compiles no branch that asks whether an argument is there
-where it is None.
+these functions as arguments of their own, for Numba compiles no branch that asks for one that is None.
 """
 
 import numpy as np
