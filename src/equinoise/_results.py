@@ -26,13 +26,7 @@ class Estimate(NamedTuple):
 
 
 def checkpoints(horizon: int, n_checkpoints: object) -> Ints:
-    """Return evenly spaced counts up to the horizon, int64[n_checkpoints], or all where it is shorter.
-
-    Examples
-    --------
-    >>> checkpoints(10, 4), checkpoints(2, 4)
-    (array([ 2,  5,  7, 10]), array([1, 2]))
-    """
+    """Return evenly spaced counts up to the horizon, int64[n_checkpoints], or all where it is shorter."""
     n = min(_checks.integer("n_checkpoints", n_checkpoints, 1, MOST_CHECKPOINTS), horizon)
     i = np.arange(1, n + 1, dtype=np.int64)
     return horizon // n * i + horizon % n * i // n
@@ -52,16 +46,7 @@ def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:
 
 
 def summarise(values: ArrayLike) -> Estimate:
-    """Estimate the mean over replicates.
-
-    `values` [R, ...] have a replicate in each entry of the leading axis, at least one.
-
-    Examples
-    --------
-    >>> mean, stderr, low, high = summarise([[1.0], [3.0]])
-    >>> float(mean[0]), float(stderr[0]), round(float(low[0]), 2), round(float(high[0]), 2)
-    (2.0, 1.0, 0.04, 3.96)
-    """
+    """Estimate the mean over replicates, at least one, of values [R, ...]."""
     given = np.asarray(values, dtype=np.float64)
     mean = given.mean(axis=0)
     spread = given.std(axis=0, ddof=1) if len(given) > 1 else np.full_like(mean, np.nan)
@@ -103,13 +88,7 @@ def summary_frame(index: Mapping[str, Array], values: Mapping[str, Array]) -> Da
 
 
 def plain(value: Any) -> Any:
-    """Return a value in the types of JSON: lists for arrays, text for what JSON has no number for.
-
-    Examples
-    --------
-    >>> plain({"epsilon": math.inf, "shape": (np.int64(2), 3)})
-    {'epsilon': 'inf', 'shape': [2, 3]}
-    """
+    """Return a value in the types of JSON: lists for arrays, text for what JSON has no number for."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):

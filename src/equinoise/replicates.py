@@ -151,13 +151,7 @@ def run(
 
 
 def checked_span(n_replicates: int | range) -> range:
-    """Return the replicates that a number, or a range of consecutive ones, stands for.
-
-    Examples
-    --------
-    >>> checked_span(4), checked_span(range(300, 400))
-    (range(0, 4), range(300, 400))
-    """
+    """Return the replicates that a number, or a range of consecutive ones, stands for."""
     span = n_replicates
     if not isinstance(span, range):
         span = range(_checks.integer("n_replicates", n_replicates, 1, _checks.MOST))

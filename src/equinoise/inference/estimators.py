@@ -27,8 +27,7 @@ import numpy as np
 
 from equinoise import _checks, _results
 from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Hashable, Ints, Mapping, NamedTuple
-from equinoise.inference.arguments import Number, Numbers, as_given
-from equinoise.inference.tests import z_test
+from equinoise.inference.tests import Number, Numbers, as_given, z_test
 
 __all__ = ["Estimates", "arm_means", "off_policy_value"]
 

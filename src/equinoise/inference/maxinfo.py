@@ -22,7 +22,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Floats
-from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
+from equinoise.inference.tests import Number, Numbers, as_given, counts, positive, together
 
 METHODS = ("tight", "dwork")
 

@@ -32,9 +32,8 @@ import numpy as np
 
 from equinoise import _checks, _results
 from equinoise._typing import Any, ArrayLike, Flags, Floats
-from equinoise.inference.arguments import Numbers, together
 from equinoise.inference.shift import shifted
-from equinoise.inference.tests import ALTERNATIVES
+from equinoise.inference.tests import ALTERNATIVES, Numbers, together
 
 _HALVINGS = 24
 

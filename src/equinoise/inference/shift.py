@@ -35,8 +35,8 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Floats
-from equinoise.inference.arguments import Number, Numbers, as_given, positive, together
-from equinoise.inference.tests import ALTERNATIVES, at_least, at_most, outcomes
+from equinoise.inference import tests
+from equinoise.inference.tests import Number, Numbers, as_given, positive, together
 
 
 def shifted(mean: Floats, epsilon: Floats) -> Floats:
@@ -140,11 +140,11 @@ def shifted_p_value(
     >>> shifted_p_value(75, 110, 0.5, epsilon=[0.1, 0.5, 1.0]).round(3)
     array([0.001, 0.117, 0.897])
     """
-    side = _checks.choice("alternative", alternative, ALTERNATIVES)
+    side = _checks.choice("alternative", alternative, tests.ALTERNATIVES)
     budget = positive("epsilon", epsilon, finite=False, zero=True)
-    good, total, chance, budget = outcomes(successes, trials, null, epsilon=budget)
-    up = at_least(good, total, shifted(chance, budget))
-    down = at_most(good, total, shifted(chance, -budget))
+    good, total, chance, budget = tests.outcomes(successes, trials, null, epsilon=budget)
+    up = tests.at_least(good, total, shifted(chance, budget))
+    down = tests.at_most(good, total, shifted(chance, -budget))
     return as_given({"greater": up, "less": down, "two-sided": np.fmin(2.0 * np.fmin(up, down), 1.0)}[side])
 
 
