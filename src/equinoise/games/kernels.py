@@ -93,18 +93,15 @@ def _cumulative(given: Any, infoset_cum: Floats, leaf_cum: Floats) -> None:
         for leaf in range(leaf_ptr[a], leaf_ptr[a + 1]):
             total += leaf_prob[leaf]
             leaf_cum[leaf] = min(total, 1.0)
-        leaf = leaf_ptr[a + 1] - 1
-        while leaf >= leaf_ptr[a] and leaf_prob[leaf] == 0.0:
+        for leaf in range(leaf_ptr[a + 1] - 1, leaf_ptr[a] - 1, -1):
             leaf_cum[leaf] = 1.0
-            leaf -= 1
-        if leaf >= leaf_ptr[a]:
-            leaf_cum[leaf] = 1.0
-            continue
-        child = infoset_ptr[a + 1] - 1
-        while infoset_prob[child] == 0.0:
-            infoset_cum[child] = 1.0
-            child -= 1
-        infoset_cum[child] = 1.0
+            if leaf_prob[leaf] > 0.0:
+                break
+        else:
+            for child in range(infoset_ptr[a + 1] - 1, infoset_ptr[a] - 1, -1):
+                infoset_cum[child] = 1.0
+                if infoset_prob[child] > 0.0:
+                    break
 
 
 def action_loss(pointers: tuple[Ints, Ints, Ints], *chance: Floats) -> Floats:
