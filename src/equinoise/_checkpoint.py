@@ -59,7 +59,7 @@ class Blocks:
         self.folder = _files.writable_folder("resume", _checks.path("resume", folder))
         run = {"kind": _KIND, "run": fingerprint(task), "parts": {"version": __version__} | _parts(task)}
         self.folder.mkdir(parents=True, exist_ok=True)
-        with _files.alone_in(self.folder):  # or two runs that begin together both call it theirs
+        with _files.alone(self.folder):  # or two runs that begin together both call it theirs
             _files.clear(self.folder)
             if (self.folder / "run.json").exists():
                 said = f"resume must be a folder of this very run, got {str(self.folder)!r}"

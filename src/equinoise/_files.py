@@ -93,23 +93,13 @@ def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Keep out others who ask likewise, while a file is looked at and replaced."""
+    """Keep out others who ask likewise, while a file is looked at and replaced, or a folder is begun."""
     with contextlib.ExitStack() as opened:
-        while path.is_file():
-            claimed(file := opened.enter_context(path.open("rb")), wait=True)
-            if path.is_file() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                break  # it was not replaced while one waited
-        yield
-
-
-@contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Keep out others who ask likewise of a folder; Windows opens none, and there nobody is kept out."""
-    with contextlib.ExitStack() as opened:
-        with contextlib.suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY)
-            opened.callback(os.close, handle)
+        while path.is_file() or (path.is_dir() and os.name != "nt"):  # Windows opens no folder
+            opened.callback(os.close, handle := os.open(path, os.O_RDONLY))
             claimed(handle, wait=True)
+            if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
+                break  # it was not replaced while one waited
         yield
 
 

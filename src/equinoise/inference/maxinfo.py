@@ -65,9 +65,7 @@ def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: s
     >>> round(max_information(0.05, 500), 2), max_information(0.05, 500, [0.01], method="dwork").round(2)
     (36.07, array([3.53]))
     """
-    budget, records, method = _arguments(epsilon, n, method)
-    aside = _checks.array("beta", beta, np.float64, None, low=0.0, high=1.0)
-    budget, records, aside = together(epsilon=budget, n=records, beta=aside)
+    budget, records, aside = _arguments(epsilon, n, method, beta=beta)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         pure = budget * records
         nats = np.where(aside == 0.0, pure, _nats(budget, records, np.log(aside), method))
@@ -109,11 +107,9 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     >>> [f"{corrected_level(0.05, 0.05, 500, method):.2g}" for method in ("tight", "dwork")]
     ['0.011', '0.0035']
     """
-    budget, records, method = _arguments(epsilon, n, method)
-    wanted = _checks.array("alpha", alpha, np.float64, None, low=0.0, high=1.0)
+    budget, records, wanted = _arguments(epsilon, n, method, alpha=alpha)
     if not ((wanted > 0.0) & (wanted < 1.0)).all():
         raise ValueError(f"alpha must be in (0, 1), got {_checks.shown(alpha)}")
-    wanted, budget, records = together(alpha=wanted, epsilon=budget, n=records)
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         given = np.log(wanted)
         if method == "tight":
@@ -158,9 +154,7 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
     >>> [f"{adjusted_p_value(1e-4, 0.05, 500, method):.2g}" for method in ("tight", "dwork")]
     ['0.00094', '0.0022']
     """
-    budget, records, method = _arguments(epsilon, n, method)
-    plain = _checks.array("p", p, np.float64, None, low=0.0, high=1.0)
-    plain, budget, records = together(p=plain, epsilon=budget, n=records)
+    budget, records, plain = _arguments(epsilon, n, method, p=p)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         log_p = np.log(np.fmax(plain, _SMALLEST))
         if method == "tight":
@@ -170,9 +164,12 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
         return as_given(np.exp(np.fmin(np.fmin(best, log_p + budget * records), 0.0)))
 
 
-def _arguments(epsilon: Numbers, n: Numbers, method: str) -> tuple[Floats, Floats, str]:
+def _arguments(epsilon: Numbers, n: Numbers, method: str, **share: Numbers) -> list[Floats]:
+    """Return epsilon, n and a share in [0, 1] as float64 of one shape, checked."""
     _checks.choice("method", method, METHODS)
-    return positive("epsilon", epsilon, finite=False), counts("n", n, 1), method
+    given = {"epsilon": positive("epsilon", epsilon, finite=False), "n": counts("n", n, 1)}
+    of = {name: _checks.array(name, x, np.float64, None, low=0.0, high=1.0) for name, x in share.items()}
+    return together(**given, **of)
 
 
 def _nats(budget: Floats, records: Floats, log_beta: Floats, method: str) -> Floats:
