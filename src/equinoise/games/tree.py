@@ -118,9 +118,7 @@ class GameTree:
     @cached_property
     def infoset_action(self) -> Ints:
         """The action that leads to each infoset, int64[I]; -1 for the root."""
-        parents = np.full(self.n_infosets, -1, dtype=np.int64)
-        parents[1:] = np.repeat(np.arange(self.n_actions), np.diff(self.infoset_ptr))
-        return seal(parents)
+        return seal(np.append(-1, np.repeat(np.arange(self.n_actions), np.diff(self.infoset_ptr))))
 
     @cached_property
     def leaf_action(self) -> Ints:

@@ -85,28 +85,24 @@ class Record:
     ) -> int:
         """Add a history after which the learner moves; return the first of the infoset's actions(state)."""
         number = self._known.get((key, above))
-        if number is None:
-            return self._new_infoset(key, label, above, n, weight, actions(state))
-        if self.n_choices[number] != n:
-            raise self._two_sizes(label, self.n_choices[number], n)
-        self.infoset_reach[number] += weight
-        return self.first_action[number]
-
-    def _new_infoset(
-        self, key: Hashable, label: str, above: int, n: int, weight: _Probability, actions: Sequence[str]
-    ) -> int:
-        number = self._first_of.setdefault(key, self.n_infosets)
-        if number < self.n_infosets:
-            if self.n_choices[number] != n:
-                raise self._two_sizes(label, self.n_choices[number], n)
-            if not self._refine:
-                raise self._forgets(number, above)
-        if n == 0 or len(actions) != n:
-            got = f"{n} and {len(actions)}"
+        labels = actions(state) if number is None else ()
+        like = self._first_of.get(key) if number is None else number
+        if like is not None and self.n_choices[like] != n:
+            words = f"{label!r} of player {self.player} has {self.n_choices[like]} at one and {n} at another"
+            same = "the same actions at all of its histories"
+            raise ValueError(f"game must give an infoset {same}, but {words}")
+        if number is not None:
+            self.infoset_reach[number] += weight
+            return self.first_action[number]
+        if like is not None and not self._refine:
+            raise self._forgets(like, above)
+        if n == 0 or len(labels) != n:
+            got = f"{n} and {len(labels)}"
             raise ValueError(f"game must give infoset {label!r} actions, one label each, got {got}")
+        self._first_of.setdefault(key, self.n_infosets)
         self._known[key, above] = self.n_infosets
         self.n_moves += 1
-        return self._append(label, above, actions, weight)
+        return self._append(label, above, labels, weight)
 
     def _append(self, label: str, above: int, actions: Sequence[str], weight: _Probability) -> int:
         first = self.n_actions
@@ -119,10 +115,6 @@ class Record:
         self.first_action.append(first)
         self.n_choices.append(len(actions))
         return first
-
-    def _two_sizes(self, label: str, one: int, other: int) -> ValueError:
-        words = f"{label!r} of player {self.player} has {one} at one and {other} at another"
-        return ValueError(f"game must give an infoset the same actions at all of its histories, but {words}")
 
     def _past(self, action: int) -> list[int]:
         path = []
