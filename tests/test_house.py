@@ -28,13 +28,13 @@ BUDGETS = {
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
-    "core": 2_299,
+    "core": 2_165,
     "mechanisms": 1_216,
-    "games": 3_494,
-    "efb": 2_729,
+    "games": 3_409,
+    "efb": 2_691,
     "nvo": 5_561,
     "bandits": 5_471,
-    "inference": 2_079,
+    "inference": 1_942,
     "experiments": 4_128,
     "cli": 1_185,
 }

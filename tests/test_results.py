@@ -29,6 +29,11 @@ def test_estimate_is_mean_and_standard_error(rows):
             assert got[c] == pytest.approx(want, rel=1e-9, abs=1e-6)
 
 
+def test_checkpoints_are_evenly_spaced_and_end_at_the_horizon():
+    assert _results.checkpoints(10, 4).tolist() == [2, 5, 7, 10]
+    assert _results.checkpoints(2, 4).tolist() == [1, 2]
+
+
 def test_one_replicate_has_a_mean_and_nothing_else():
     estimate = _results.summarise(np.array([[1.0, 2.0]]))
     np.testing.assert_array_equal(estimate.mean, [1.0, 2.0])

@@ -59,7 +59,7 @@ class Blocks:
         self.folder = _files.writable_folder("resume", _checks.path("resume", folder))
         run = {"kind": _KIND, "run": fingerprint(task), "parts": {"version": __version__} | _parts(task)}
         self.folder.mkdir(parents=True, exist_ok=True)
-        with _files.alone_in(self.folder):  # or two runs that begin together both call it theirs
+        with _files.alone(self.folder):  # or two runs that begin together both call it theirs
             _files.clear(self.folder)
             if (self.folder / "run.json").exists():
                 said = f"resume must be a folder of this very run, got {str(self.folder)!r}"
@@ -80,19 +80,16 @@ class Blocks:
         _files.save_arrays(path, _KIND, arrays, {"start": start, "stop": stop, "names": names})
 
     def missing(self, span: range, keep: Callable[[int, int, Arrays], None]) -> list[tuple[int, int]]:
-        """Give what is kept of the replicates of a span to `keep`, and return the gaps between.
-
-        A damaged file counts as missing.
-        """
+        """Give what is there and whole of a span's replicates to `keep`, and return the gaps between."""
         gaps, reached = [], span.start
         for first, stop, path in _found(self.folder):
             begin, end = max(first, reached), min(stop, span.stop)
-            block = _read(path, first, stop) if begin < end else None
+            block = _read(path, first, stop, slice(begin - first, end - first)) if begin < end else None
             if block is None:
                 continue
             if begin > reached:
                 gaps.append((reached, begin))
-            keep(begin, end, _cut(block, begin - first, end - first))
+            keep(begin, end, block)
             reached = end
         return gaps if reached == span.stop else [*gaps, (reached, span.stop)]
 
@@ -200,27 +197,21 @@ def _found(folder: Path) -> Iterator[tuple[int, int, Path]]:
     yield from sorted((int(match[1]), int(match[2]), path) for match, path in named if match)
 
 
-def _read(path: Path, start: int, stop: int) -> Arrays | None:
+def _read(path: Path, start: int, stop: int, part: slice = slice(None)) -> Arrays | None:
+    """Return a part of every array of a block, as arrays of their own; None where the file is damaged."""
     with contextlib.suppress(ValueError, OSError), _files.loaded(path, _KIND) as (arrays, meta):
         if (meta["start"], meta["stop"]) == (start, stop):
-            values = [arrays[f"a{i}"] for i in range(len(arrays))]
+            values = [np.array(arrays[f"a{i}"][part]) for i in range(len(arrays))]
             names = meta["names"]
             return tuple(values) if names is None else dict(zip(names, values, strict=True))
     return None
 
 
-def _cut(block: Arrays, begin: int, end: int) -> Arrays:
-    """Return the entries begin..end-1 of every array, as arrays of their own."""
-    if isinstance(block, dict):
-        return {name: np.array(array[begin:end]) for name, array in block.items()}
-    return tuple(np.array(array[begin:end]) for array in block)
-
-
 def fingerprint(value: object, version: str | None = None) -> str:
     """Return a hash of a task: the same in every process for the same function, arrays, numbers and version.
 
-    Takes functions, partials, dataclasses and tuples of arrays, numbers, text and None, nested; TypeError for
-    anything else. A class of whose parts only some count has a method ``_identity`` that returns these.
+    TypeError for what :func:`_pieces` does not know. A class of whose parts only some count has a method
+    ``_identity`` that returns these.
     """
     digest = hashlib.sha256((__version__ if version is None else version).encode())
     try:

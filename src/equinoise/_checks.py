@@ -1,8 +1,7 @@
 """Checks of arguments, and the words of their errors.
 
-Every check returns the value in the one type that kernels take, or raises before any work: a ``TypeError``
-for the wrong kind of thing, a ``ValueError`` for a value outside what is allowed. A message names the
-argument, says what it takes and shows what it got.
+Every check returns the value in the one type that kernels take, or raises: ``TypeError`` for another kind of
+thing, ``ValueError`` for a value that is not allowed, naming the argument, what it takes and what it got.
 """
 
 import math
@@ -149,9 +148,8 @@ def array(
 ) -> Array:
     """Return `value` as a C-contiguous array of `dtype` and `shape`, every entry finite and within range.
 
-    None in `shape` leaves that length free, and None for `shape` everything. Integers are taken from
-    integer input only: no float is rounded on the way in, and none that `dtype` cannot hold. The result
-    shares memory with `value` where nothing had to be converted.
+    None in `shape` leaves that length free, and None for `shape` everything. Integers are taken from integers
+    only, which `dtype` can hold. The result shares memory with `value` where nothing had to be converted.
     """
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
     try:
@@ -161,7 +159,9 @@ def array(
     wanted = np.integer if kind == "integers" else np.number
     if not (np.issubdtype(given.dtype, wanted) or given.size == 0) or np.iscomplexobj(given):
         raise TypeError(f"{name} must be an array of {kind}, got dtype {given.dtype}")
-    if shape is not None and not _fits(given, shape):
+    if shape is not None and (
+        given.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, given.shape, strict=True))
+    ):
         words = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
         raise ValueError(f"{name} must have shape {words}, got {given.shape}")
     if kind == "integers" and given.size and not np.can_cast(given.dtype, dtype):
@@ -190,12 +190,6 @@ def _long_text(value: object) -> bool:
     return isinstance(value, str | bytes) and len(value) > _LONGEST_SHOWN
 
 
-def _fits(given: Array, shape: tuple[int | None, ...]) -> bool:
-    return given.ndim == len(shape) and all(
-        want is None or want == have for want, have in zip(shape, given.shape, strict=True)
-    )
-
-
 def _first(given: Array, wrong: Flags) -> str:
     if given.ndim == 0:
         return str(given)
@@ -210,8 +204,7 @@ def _first(given: Array, wrong: Flags) -> str:
 class Option:
     """One option: what it may be, what it is where nobody says, and what it is for in a few words.
 
-    `choices` are those of a choice; `low` and `high` the closed range of an integer or a number, and None
-    leaves that end free, but for the most that an integer may be.
+    The range of an integer or a number is closed; None leaves an end free, but for integers above MOST.
     """
 
     kind: Literal["flag", "choice", "integer", "number"]
@@ -227,12 +220,10 @@ class Option:
             return flag(name, value)
         if self.kind == "choice":
             return choice(name, value, self.choices)
-        if self.kind == "integer":
-            least, most = None if self.low is None else int(self.low), MOST
-            return integer(name, value, least, most if self.high is None else int(self.high))
-        low = -math.inf if self.low is None else self.low
-        high = math.inf if self.high is None else self.high
-        return number(name, value, low, high)
+        low, high = self.low, self.high
+        if self.kind == "number":
+            return number(name, value, -math.inf if low is None else low, math.inf if high is None else high)
+        return integer(name, value, low if low is None else int(low), MOST if high is None else int(high))
 
     def parse(self, name: str, text: str) -> Any:
         """Return what `text` says on a command line, checked."""
@@ -252,16 +243,12 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a registry says of each of its entries; a registry adds what it needs itself.
-
-    `summary` is a few words without a full stop, `source` a reference, and `proof` says what is private and
-    why: None for what is not.
-    """
+    """What a registry says of each of its entries; a registry adds what it needs itself."""
 
     name: str
-    summary: str
-    source: str
-    proof: str | None = None
+    summary: str  # a few words without a full stop
+    source: str  # a reference
+    proof: str | None = None  # what is private and why; None for what is not
     options: Mapping[str, Option] = field(default_factory=dict)
 
     @property

@@ -1,9 +1,9 @@
 """Exponential and logarithm that the compiler can run four or eight at a time.
 
 A call into libm stops a loop from being vectorised, and libm's last bit differs between platforms. These
-two are plain additions, multiplications and one division with bits moved around, so that a loop over an
-array becomes vector code, and every IEEE machine gives the same bits. Both are within one unit in the last
-place on the stated domain (tested against exact values); outside it they are not defined.
+two are plain additions, multiplications and one division with bits moved around: vector code, of the same
+bits on every IEEE machine. Both are within one unit in the last place on the stated domain (tested against
+exact values); outside it they are not defined.
 """
 
 import numpy as np
@@ -26,11 +26,8 @@ _MANTISSA_BITS = np.int64(52)
 
 @njit(forceinline=True)
 def exp(x: float) -> float:
-    """Return e^x for x in [EXP_MIN, EXP_MAX].
-
-    x = k ln 2 + r with |r| <= ln(2)/2, then 2^k times the Taylor polynomial of degree 13 in r.
-    """
-    shifted = x * _INV_LN2 + _ROUNDING
+    """Return e^x for x in [EXP_MIN, EXP_MAX], by its Taylor polynomial of degree 13."""
+    shifted = x * _INV_LN2 + _ROUNDING  # x = k ln 2 + r with |r| <= ln(2)/2
     k = shifted - _ROUNDING
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
     r2 = r * r

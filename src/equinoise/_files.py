@@ -13,6 +13,8 @@ import zipfile
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
 from equinoise import _checks
 from equinoise._typing import Any, Array, Iterator, Mapping
 
@@ -91,33 +93,20 @@ def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Keep out others who ask likewise, while a file is looked at and replaced."""
+    """Keep out others who ask likewise, while a file is looked at and replaced, or a folder is begun."""
     with contextlib.ExitStack() as opened:
-        while path.is_file():
-            claimed(file := opened.enter_context(path.open("rb")), wait=True)
-            if path.is_file() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+        while path.is_file() or (path.is_dir() and os.name != "nt"):  # Windows opens no folder
+            opened.callback(os.close, handle := os.open(path, os.O_RDONLY))
+            claimed(handle, wait=True)
+            if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
                 break  # it was not replaced while one waited
         yield
 
 
-@contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Keep out others who ask likewise of a folder; Windows opens none, and there nobody is kept out."""
-    with contextlib.ExitStack() as opened:
-        with contextlib.suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY)
-            opened.callback(os.close, handle)
-            claimed(handle, wait=True)
-        yield
-
-
 def json_bytes(value: Any) -> bytes:
-    """Return JSON that every reader takes: indented, UTF-8, and neither NaN nor infinity as a bare word.
-
-    What is no character, as in a file name of another encoding, becomes an escape.
-    """
+    """Return JSON that every reader takes: indented, UTF-8, and neither NaN nor infinity as a bare word."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return text.encode("utf-8", "backslashreplace")
+    return text.encode("utf-8", "backslashreplace")  # what is no character, as in a file name of another kind
 
 
 def json_of(content: bytes) -> Any:
@@ -129,13 +118,10 @@ def json_of(content: bytes) -> Any:
 
 
 def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:
-    """Write named files into a folder, made where it is missing: all beside their places, then into them.
-
-    So a disk that is full leaves the folder's files as they were.
-    """
+    """Write named files into a folder, made where it is missing: all beside their places, then into them."""
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as opened:  # so that a disk that is full leaves everything as it was
         for name, content in files.items():
             file = opened.enter_context(replacing(directory / name))
             file.write(content)
@@ -144,10 +130,7 @@ def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> lis
 
 
 def writable_folder(name: str, path: str | os.PathLike[str]) -> Path:
-    """Return `path` as a folder that files can be written into, or that can be made; nothing is made yet.
-
-    ValueError where there is a file in its place or on its way, or no permission, says so of `name`.
-    """
+    """Return `path` as a folder to write into or to make, which is not done yet; ValueError says why not."""
     folder = Path(path)
     there = folder.absolute()
     while not os.path.lexists(there):
@@ -171,11 +154,8 @@ def save_arrays(
 ) -> None:
     """Write arrays, and what JSON can hold, as NumPy's ``.npz`` without pickles, under the exact name `path`.
 
-    `kind` says what the file holds and in which version; :func:`loaded` asks for the same. `mode` is as
-    of :func:`replacing`.
+    `kind` says what the file holds and in which version, and :func:`loaded` asks for it.
     """
-    import numpy as np
-
     text = json.dumps({"kind": kind, **meta}, ensure_ascii=True)
     everything = {**arrays, _META: np.frombuffer(text.encode("ascii"), dtype=np.uint8)}
     with replacing(path, mode) as file:
@@ -209,11 +189,8 @@ def loaded(
 
 
 def _arrays(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
-    """Return the arrays of an archive of so many bytes, as they lie there: no more memory than the file has.
-
-    Nothing is compressed in what :func:`save_arrays` writes, and no entry overlaps another.
-    """
-    entries = archive.infolist()
+    """Return the arrays of an archive of so many bytes, as they lie there, in no more memory than these."""
+    entries = archive.infolist()  # of ours none is compressed, and none overlaps another
     packed = any(entry.compress_type or entry.compress_size != entry.file_size for entry in entries)
     if packed or sum(entry.file_size for entry in entries) > size:
         raise ValueError("what is in it would be larger than the file")
@@ -222,11 +199,8 @@ def _arrays(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
 
 def _array(content: bytes) -> Array:
     """Return the array, read-only, that the bytes of a ``.npy`` file are; ValueError for any other."""
-    import numpy as np
-
-    file = io.BytesIO(content)
+    file, of = io.BytesIO(content), np.lib.format
     try:
-        of = np.lib.format
         heads = {(1, 0): of.read_array_header_1_0, (2, 0): of.read_array_header_2_0}
         shape, by_columns, dtype = heads[of.read_magic(file)](file)
     except Exception:  # whose words may advise to trust the file

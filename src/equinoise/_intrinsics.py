@@ -1,7 +1,7 @@
 """What the machine can do and Python cannot say: bits of a float, a 128-bit product, a prefetch.
 
-Each is a Python function with the same result, and an overload that Numba compiles to one or two
-instructions; with the compiler switched off the Python function runs.
+Each is a Python function, which runs with the compiler switched off, and Numba compiles it, or an overload
+with the same result, to one or two instructions.
 """
 
 from typing import Any
@@ -9,43 +9,19 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, overload, register_jitable
 
 
-@intrinsic
-def _to_bits(typingctx: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), codegen
-
-
-@intrinsic
-def _to_float(typingctx: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), codegen
-
-
+@register_jitable
 def float_bits(value: float) -> Any:
     """Return the 64 bits of a float64 as an int64."""
     return np.float64(value).view(np.int64)
 
 
+@register_jitable
 def bits_float(value: int) -> Any:
     """Return the float64 that has these 64 bits (an int64)."""
     return np.int64(value).view(np.float64)
-
-
-@overload(float_bits)
-def _float_bits(value):  # type: ignore[no-untyped-def]  # Numba compares the signatures
-    return lambda value: _to_bits(value)  # type: ignore[call-arg]
-
-
-@overload(bits_float)
-def _bits_float(value):  # type: ignore[no-untyped-def]
-    return lambda value: _to_float(value)  # type: ignore[call-arg]
 
 
 @intrinsic

@@ -1,11 +1,9 @@
 """The one place that decides how kernels are compiled and where they are cached.
 
-Numba's own cache asks only whether the file of a function has changed, so a kernel goes stale when a
-function that it calls in another file does. Here the cache directory is named by a hash of every source
-of the package, and a change anywhere compiles anew. Numba's version and the processor are in that name
-too, so that machines which share a home directory do not write over each other's kernels. The base is
-``NUMBA_CACHE_DIR`` where that is set and the user's cache directory otherwise; where it cannot be written,
-kernels are compiled in memory.
+Numba's own cache asks only whether the file of a function has changed, so a kernel goes stale when a function
+that it calls in another file does. Here the cache directory is named by a hash of all sources of the package,
+Numba's version and the processor. The base is ``NUMBA_CACHE_DIR`` where that is set and the user's cache
+directory otherwise; where it cannot be written, kernels are compiled in memory.
 """
 
 from __future__ import annotations
@@ -41,13 +39,11 @@ def njit(**options: Any) -> Callable[[Kernel], Kernel]: ...
 def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a kernel: nogil, division as numpy does it, cached under :func:`cache_directory`.
 
-    With ``NUMBA_DISABLE_JIT=1`` it is the function itself, silent about wrap-around and division as machine
-    code is. Options are :func:`numba.njit`'s. A kernel that sets ``fastmath`` says why, and calls nothing:
-    what is inlined into it takes its flags over, and error-free sums such as those of the package's logarithm
-    then come out wrong.
-
-    Kernels allocate nothing: results go into arrays that the caller made. So Numba's reference counts, whose
-    atomic steps cost a short kernel more than its work, are left out (``_nrt=False``).
+    With ``NUMBA_DISABLE_JIT=1`` it is the function itself, as silent about wrap-around and division. Options
+    are :func:`numba.njit`'s. A kernel that sets ``fastmath`` says why, and calls nothing: what is inlined
+    takes its flags over, and error-free sums such as those of the package's logarithm come out wrong.
+    Kernels allocate nothing, since results go into arrays that the caller made. So Numba's reference counts,
+    whose atomic steps cost a short kernel more than its work, are left out (``_nrt=False``).
     """
     if function is None:
         return functools.partial(njit, **options)
@@ -57,7 +53,8 @@ def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         return _quiet(function)
     dispatcher: Any = compiled
     with contextlib.suppress(OSError, RuntimeError):  # nowhere to write: this process compiles in memory
-        dispatcher._cache = _Cache(function)
+        cache: Any = _Cache  # whose parents have no types
+        dispatcher._cache = cache(function)
     return dispatcher
 
 
@@ -159,10 +156,6 @@ class _CacheImpl(caching.CompileResultCacheImpl):
 
 class _Cache(caching.FunctionCache):
     _impl_class = _CacheImpl
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        base: Any = super()
-        base.__init__(function)
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:

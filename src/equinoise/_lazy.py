@@ -7,10 +7,9 @@ from typing import Any
 
 
 def attach(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Any]:
-    """Return ``__getattr__`` and ``__dir__`` for a package.
+    """Return ``__getattr__`` and ``__dir__`` for a package, of names by the modules below it they come from.
 
-    `homes` maps modules below the package to the names that come from them. The last part of the module's own
-    path is the module itself, and so is every name that comes from "".
+    The last part of a module's path is the module itself, and so is every name that comes from "".
     """
     home = {name: module for module, names in homes.items() for name in names}
 

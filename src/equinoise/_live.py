@@ -24,7 +24,6 @@ class Live:
     _line: int  # shared by all that were loaded from files of one object; _writer names this one there
     _writer: int
     _read: Any = None  # [writer, generation] of the last file that it wrote or was loaded from
-    _generation = 0
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Return an object with its lock, however it is filled."""
@@ -40,34 +39,32 @@ class Live:
 
     def _save(self, path: Any, overwrite: object, kind: str, meta: Mapping[str, Any], **how: Any) -> None:
         """Write a file; ValueError in place of one of its line that this object neither wrote nor read."""
-        there: dict[str, Any] = {}
+        line, last = None, [0, 0]
         with _files.alone(Path(_checks.path("path", path))):
             with contextlib.suppress(FileNotFoundError, ValueError), _files.loaded(path, kind) as (_, found):
-                there = _saved(found)
-            last = there.get("saved", [0, 0])
-            known = there.get("line") != self._line or last == self._read or last[0] == self._writer
+                line, last = _saved(found)
+            known = line != self._line or last == self._read or last[0] == self._writer
             if not _checks.flag("overwrite", overwrite) and not known:
                 held = f"path {os.fspath(path)!r} holds a save (generation {last[1]}) from which this object"
                 raise ValueError(f"{held} does not go on: load it, or give overwrite=True")
-            saved = [self._writer, self._generation + 1]
+            saved = [self._writer, self._read[1] + 1 if self._read else 1]
             _files.save_arrays(path, kind, meta={**meta, "line": self._line, "saved": saved}, **how)
-        self._read, self._generation = saved, saved[1]
+        self._read = saved
 
     def _came_from(self, meta: Mapping[str, Any]) -> Self:
         """Note which file this object was loaded from, and return the object."""
         if "saved" in meta:
-            self._line, self._read = (known := _saved(meta))["line"], known["saved"]
-            self._generation = self._read[1]
+            self._line, self._read = _saved(meta)
         return self
 
 
-def _saved(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file says of its line and of its writer; ValueError where that is nothing of ours."""
+def _saved(meta: Mapping[str, Any]) -> tuple[Any, list[int]]:
+    """Return a file's line, and its writer and generation; ValueError where they are nothing of ours."""
     if "saved" not in meta:
-        return {}
+        return None, [0, 0]
     line, (writer, generation) = meta["line"], meta["saved"]
     saved = [_checks.integer("saved", one, 0, 2**63) for one in (writer, generation)]
-    return {"line": _checks.integer("line", line, 0, 2**63), "saved": saved}
+    return _checks.integer("line", line, 0, 2**63), saved
 
 
 def locked(method: Method) -> Method:

@@ -48,7 +48,7 @@ _FRACTION = np.uint64(12)
 _ONE_BITS = np.uint64(0x3FF0000000000000)  # of the float 1.0
 _BELOW_ONE = 1.0 - 2.0**-53
 
-# Wichura's coefficients, from the constant upwards: |u - 1/2| <= 0.425, sqrt(-ln u) up to 5, and beyond.
+# Of Wichura (1988), AS 241, from the constant upwards: |u - 1/2| <= 0.425, sqrt(-ln u) up to 5, and beyond
 _CENTRE_ABOVE = (
     3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
     4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3,
@@ -145,8 +145,7 @@ def fill_words(states: Words, n: int, words: Words) -> None:
 def uniform(word: Any) -> float:
     """Return a float64 in (0, 1), never an end: ((word >> 12) + 1/2) 2^-52.
 
-    No integer is converted, so that loops over words become vector code: the upper 52 bits are made the
-    fraction of a float in [1, 2), and 1 - 2^-53 is taken from it.
+    The upper 52 bits are made the fraction of a float in [1, 2), less 1 - 2^-53: that becomes vector code.
     """
     bits: Any = np.int64((word >> _FRACTION) | _ONE_BITS)
     return bits_float(bits) - _BELOW_ONE
@@ -168,9 +167,8 @@ def exponential(word: Any) -> float:
 def laplace(word: Any) -> float:
     """Return a standard Laplace draw (density exp(-|x|)/2): an exponential, signed by the word's lowest bit.
 
-    The lowest bit is none of the 52 that make the uniform. For simulation only: a float64 shows through
-    its low bits what was added to it, so noise on a real person's report comes from
-    :mod:`equinoise.mechanisms` instead.
+    The lowest bit is none of the 52 that make the uniform. For simulation only: a float64 shows through its
+    low bits what was added to it, so noise on a real person's report comes from :mod:`equinoise.mechanisms`.
     """
     sign = 1.0 - 2.0 * np.int64(word & _ONE)
     return sign * exponential(word)
@@ -178,10 +176,7 @@ def laplace(word: Any) -> float:
 
 @njit
 def normal(word: Any) -> float:
-    """Return a standard normal draw: the inverse distribution function at u (Wichura 1988, AS 241).
-
-    Rational approximations in three regions, relative error about 1e-16.
-    """
+    """Return a standard normal draw: the inverse distribution function at u, within 1e-16 (AS 241)."""
     u = uniform(word)
     q = u - 0.5
     if abs(q) <= 0.425:

@@ -17,10 +17,7 @@ MOST_CHECKPOINTS = 10**7
 
 
 class Estimate(NamedTuple):
-    """Mean over replicates, its standard error, and a normal 95% interval; arrays of one shape.
-
-    With a single replicate all but the mean are NaN: nothing is known about the spread.
-    """
+    """Mean over replicates, standard error and normal 95% interval; of one replicate only the mean."""
 
     mean: Floats
     stderr: Floats
@@ -29,13 +26,7 @@ class Estimate(NamedTuple):
 
 
 def checkpoints(horizon: int, n_checkpoints: object) -> Ints:
-    """Return evenly spaced counts up to the horizon, int64[n_checkpoints], or all where it is shorter.
-
-    Examples
-    --------
-    >>> checkpoints(10, 4), checkpoints(2, 4)
-    (array([ 2,  5,  7, 10]), array([1, 2]))
-    """
+    """Return evenly spaced counts up to the horizon, int64[n_checkpoints], or all where it is shorter."""
     n = min(_checks.integer("n_checkpoints", n_checkpoints, 1, MOST_CHECKPOINTS), horizon)
     i = np.arange(1, n + 1, dtype=np.int64)
     return horizon // n * i + horizon % n * i // n
@@ -55,16 +46,7 @@ def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:
 
 
 def summarise(values: ArrayLike) -> Estimate:
-    """Estimate the mean over replicates.
-
-    `values` [R, ...] have a replicate in each entry of the leading axis, at least one.
-
-    Examples
-    --------
-    >>> mean, stderr, low, high = summarise([[1.0], [3.0]])
-    >>> float(mean[0]), float(stderr[0]), round(float(low[0]), 2), round(float(high[0]), 2)
-    (2.0, 1.0, 0.04, 3.96)
-    """
+    """Estimate the mean over replicates, at least one, of values [R, ...]."""
     given = np.asarray(values, dtype=np.float64)
     mean = given.mean(axis=0)
     spread = given.std(axis=0, ddof=1) if len(given) > 1 else np.full_like(mean, np.nan)
@@ -75,8 +57,8 @@ def summarise(values: ArrayLike) -> Estimate:
 def long_frame(index: Mapping[str, Array], values: Mapping[str, Array], first: int = 0) -> DataFrame:
     """Return one row for each replicate and entry of the index, a replicate's rows together.
 
-    `index` has columns [C] that are the same for every replicate, such as the trial of a checkpoint, `values`
-    columns of results [R, C]; a first column ``replicate`` counts from `first`.
+    `index` has columns [C] that all replicates share, such as the trial of a checkpoint, `values` columns of
+    results [R, C]; a first column ``replicate`` counts from `first`.
     """
     import pandas as pd
 
@@ -94,28 +76,19 @@ def made_by(frame: DataFrame, **what: Any) -> DataFrame:
 
 
 def summary_frame(index: Mapping[str, Array], values: Mapping[str, Array]) -> DataFrame:
-    """Return mean, standard error and 95% interval over replicates, one row for each value and index entry.
+    """Return estimates over replicates of values [R, C], a row for each value and entry of the index [C].
 
-    Columns are ``quantity`` (the name of the value), those of the index [C], ``mean``, ``stderr``, ``ci_low``
-    and ``ci_high``; values are [R, C].
+    Columns are ``quantity`` (the name of the value), those of the index, and those of :class:`Estimate`.
     """
     import pandas as pd
 
-    parts = [
-        pd.DataFrame({"quantity": name, **index, **summarise(value)._asdict()})
-        for name, value in values.items()
-    ]
+    estimates = {name: summarise(value)._asdict() for name, value in values.items()}
+    parts = [pd.DataFrame({"quantity": name, **index, **own}) for name, own in estimates.items()]
     return pd.concat(parts, ignore_index=True)
 
 
 def plain(value: Any) -> Any:
-    """Return a value in the types of JSON: lists for arrays, text for what JSON has no number for.
-
-    Examples
-    --------
-    >>> plain({"epsilon": math.inf, "shape": (np.int64(2), 3)})
-    {'epsilon': 'inf', 'shape': [2, 3]}
-    """
+    """Return a value in the types of JSON: lists for arrays, text for what JSON has no number for."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -136,10 +109,7 @@ def versions() -> dict[str, str]:
 
 
 def provenance(parameters: Mapping[str, Any], *, seed: int, seconds: float | None = None) -> dict[str, Any]:
-    """Return how a result was made, for a file beside it, in the types of JSON.
-
-    `parameters` are all that it depends on, but for the seed; ``finished`` is in UTC, ISO 8601.
-    """
+    """Return how a result was made of a seed and all other parameters, for a file, in the types of JSON."""
     return {
         "parameters": plain(parameters),
         "seed": seed,

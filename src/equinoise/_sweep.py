@@ -45,10 +45,8 @@ class Sweep:
     >>> from equinoise import bandits
     >>> task = functools.partial(bandits.simulate, means=[0.9, 0.8], horizon=50)
     >>> made = sweep(task, {"policy": ["ucb", "uniform"], "seed": [0, 1]})
-    >>> made.points[1], made.runs[1].policy
-    ({'policy': 'ucb', 'seed': 1}, 'ucb')
-    >>> made.to_frame().columns[:5].tolist()
-    ['policy', 'seed', 'epsilon', 'version', 'replicate']
+    >>> made.points[1], made.to_frame().columns[:5].tolist()
+    ({'policy': 'ucb', 'seed': 1}, ['policy', 'seed', 'epsilon', 'version', 'replicate'])
     """
 
     points: tuple[dict[str, Any], ...]
@@ -57,8 +55,7 @@ class Sweep:
     def to_frame(self) -> DataFrame:
         """Return all runs' long frames in one, parameters first, with what made each run and the version.
 
-        A parameter stands as it was given: numbers and words as they are, all else as text. So do numbers of
-        more than 64 bits, and all values of a parameter that are not of one kind.
+        A parameter is as it was given, or text where it is neither numbers of 64 bits nor words alone.
         """
         return self._joined([run.to_frame() for run in self.runs])
 
@@ -177,10 +174,8 @@ def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
         raise TypeError(f"grid must be lists of values by name, or a list of points, got {got}")
     if isinstance(grid, Mapping):
         lists = [list(values) for values in lists]
-        if math.prod(map(len, lists)) > _MOST_POINTS:
-            raise ValueError(
-                f"grid must have at most {_MOST_POINTS:,} points, got {math.prod(map(len, lists)):,}"
-            )
+        if (n := math.prod(map(len, lists))) > _MOST_POINTS:
+            raise ValueError(f"grid must have at most {_MOST_POINTS:,} points, got {n:,}")
         points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*lists)]
     else:
         points = [dict(_checks.instance("grid's points", point, Mapping)) for point in grid]

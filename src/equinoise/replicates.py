@@ -1,9 +1,8 @@
 """One runner for everything that is repeated: blocks of replicates on threads or on any executor.
 
-A *task* is a function of the replicates ``start`` to ``stop - 1``. What it returns depends on these numbers
-alone (random numbers have addresses, see :mod:`equinoise._random`), so neither the blocks nor the executor
-nor the order in which blocks end can change a result. Kernels release the GIL: threads are enough on one
-machine.
+A *task* is a function of the replicates ``start`` to ``stop - 1``, and of nothing else (random numbers have
+addresses, see :mod:`equinoise._random`), so neither blocks nor executors nor the order in which blocks end
+can change a result. Kernels release the GIL: threads are enough on one machine.
 """
 
 import contextlib
@@ -108,8 +107,7 @@ def run(
         A folder for finished blocks, each kept whole as it ends. The same call started again, with any
         executor or blocks and as many replicates as one likes, goes on from them to the same bits.
     work : float
-        Work of one replicate in the units of :func:`tick`. Blocks whose tasks do not tick count when they
-        end.
+        Of one replicate in the units of :func:`tick`; without ticks it counts when a block ends.
 
     Examples
     --------
@@ -153,13 +151,7 @@ def run(
 
 
 def checked_span(n_replicates: int | range) -> range:
-    """Return the replicates that a number, or a range of consecutive ones, stands for.
-
-    Examples
-    --------
-    >>> checked_span(4), checked_span(range(300, 400))
-    (range(0, 4), range(300, 400))
-    """
+    """Return the replicates that a number, or a range of consecutive ones, stands for."""
     span = n_replicates
     if not isinstance(span, range):
         span = range(_checks.integer("n_replicates", n_replicates, 1, _checks.MOST))

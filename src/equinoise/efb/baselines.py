@@ -46,11 +46,9 @@ def _uniform(tree: GameTree, tuning: Tuning) -> Learner:
 
 
 def _ixomd(tree: GameTree, given: Tuning) -> Learner:
-    """Start IXOMD.
+    """Start IXOMD at its authors' rate for infosets of n actions: eta = sqrt(ln n / (n T)), gamma = eta/2.
 
-    Its authors' rate, with X infosets of n actions each, balances a divergence of X ln n against X n actions:
-    eta = sqrt(ln n / (n T)), gamma = eta/2 for every action. The bound is the one that holds for this rate on
-    this tree: D / eta + eta A T, D the largest sum of ln(number of actions) over a reduced strategy.
+    The bound is D/eta + eta A T, D the largest sum of ln(number of actions) over a reduced strategy.
     """
     if math.isfinite(given.epsilon):
         got = given.epsilon
@@ -135,12 +133,9 @@ def strategies(tree: GameTree) -> Flags:
 
 
 def flatten(schedule: Schedule, table: Flags) -> Schedule:
-    """Make the game in which a whole reduced strategy, of `table` bool[S, A], is one action of one infoset.
-
-    An action has a leaf for each loss that occurs, with the probability that it has in the game.
-    """
+    """Make the game in which a reduced strategy, of `table` bool[S, A], is one action of one infoset."""
     losses = np.unique(np.concatenate([part.leaf_loss for part in schedule.environments]))
-    n, root, leaf_loss = len(table), np.ones(1), np.tile(losses, len(table))
+    n, root, leaf_loss = len(table), np.ones(1), np.tile(losses, len(table))  # of every loss a leaf each
     tree = GameTree(np.array([0, n]), np.ones(n + 1, dtype=np.int64), np.arange(n + 1) * len(losses))
     flat = [(_leaf_prob(part, table, losses), lasts) for part, lasts in schedule.entries]
     return Schedule(tuple((Environment(tree, root, prob, leaf_loss), lasts) for prob, lasts in flat))

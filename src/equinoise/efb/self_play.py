@@ -39,16 +39,13 @@ class SelfPlayRun:
     tunings : tuple of Tuning
         One for each player. Their bounds are for opponents who do not react to what the learner does.
     name, epsilon, seed, game, first_replicate
-        As of :func:`self_play`, which makes it; the name is the game's. The first replicate is not 0 in a
-        slice.
+        As of :func:`self_play`; the name is the game's. The first replicate is not 0 in a slice.
 
     Examples
     --------
     >>> run = self_play("kuhn_poker", horizon=1000, epsilon=math.inf, n_replicates=2, n_checkpoints=4)
-    >>> run
-    SelfPlayRun(kuhn_poker, no privacy, 2 replicates of 1000 hands)
-    >>> run.to_frame().columns[:6].tolist()
-    ['replicate', 'trials', 'exploitability', 'coarse_gap', 'regret_0', 'regret_1']
+    >>> run.label, run.to_frame().columns[2:6].tolist()
+    ('kuhn_poker, no privacy', ['exploitability', 'coarse_gap', 'regret_0', 'regret_1'])
     """
 
     trials: Ints
@@ -198,10 +195,8 @@ def self_play(
     task = functools.partial(_run_block, _Match(joint, tuple(plans), tuple(learners), checkpoints, key))
     options: Any = {"block": block, "executor": executor, "progress": progress, "resume": resume}
     exploitability, regret, *average = replicates.run(task, span, work=trials, **options).values()
-    what = tuple(average), tuple(learner.tuning for learner in learners), joint.name
-    return SelfPlayRun(
-        checkpoints, exploitability, regret, *what, budget, _checks.seed(seed), joint, span.start
-    )
+    what = tuple(average), tuple(learner.tuning for learner in learners), joint.name, budget
+    return SelfPlayRun(checkpoints, exploitability, regret, *what, _checks.seed(seed), joint, span.start)
 
 
 @kept_as("equinoise.efb.self_play._run_block")
@@ -266,8 +261,7 @@ def compare(runs: Sequence[Run] | Mapping[str, Run]) -> DataFrame:
     ----------
     runs : sequence of EfbRun or of SelfPlayRun, or mapping from names to them
         Without names a run is called by what not all have in common of game, learner, mechanism, tuning,
-        epsilon, horizon and seed, and by its number where that does not tell. TypeError or ValueError for
-        anything else.
+        epsilon, horizon and seed, else by its number. TypeError or ValueError for anything else.
 
     Examples
     --------

@@ -208,12 +208,9 @@ def simulate(
     Examples
     --------
     >>> from equinoise.games import load
-    >>> tree, environment = load("kuhn_poker")
-    >>> run = simulate(tree, environment, horizon=2000, epsilon=4, n_replicates=3, n_checkpoints=4)
-    >>> run.trials
-    array([ 500, 1000, 1500, 2000])
-    >>> run.regret.shape, run.policy.shape, bool((run.regret[:, -1] < run.regret_bound).all())
-    ((3, 4), (3, 13), True)
+    >>> run = simulate(*load("kuhn_poker"), horizon=2000, epsilon=4, n_replicates=3, n_checkpoints=4)
+    >>> run.trials, run.regret.shape, run.policy.shape, bool((run.regret[:, -1] < run.regret_bound).all())
+    (array([ 500, 1000, 1500, 2000]), (3, 4), (3, 13), True)
     """
     _checks.instance("tree", tree, GameTree)
     if not _checks.instance("environment", environment, Environment, Schedule).tree.same_as(tree):

@@ -77,10 +77,8 @@ class Tuning:
     --------
     >>> from equinoise.games import load
     >>> tuning = tune(load("kuhn_poker")[0], 10**6, 4.0)
-    >>> bool(abs(tuning.bound(10**6) - tuning.regret_bound) < 1e-6), tuning.bound([0, 10]).tolist()
-    (True, [0.0, 10.0])
-    >>> tuning.mechanism, tuning.symbols
-    ('hashing', 14)
+    >>> tuning.mechanism, tuning.symbols, tuning.bound([0, 10]).tolist()
+    ('hashing', 14, [0.0, 10.0])
     """
 
     learning_rate: float
@@ -233,10 +231,7 @@ def checked_mechanism(mechanism: object, rule: object) -> str:
 def checked_for(
     tree: GameTree, tuning: object, how: tuple[int, float, str], losses: ArrayLike, sensitivity: float = 2.0
 ) -> Tuning:
-    """Return what a rule gives for a horizon, epsilon and mechanism, or a tuning that fits them, or raise.
-
-    For parameters that neither rule gives nothing is proven: their bound is 1 per trial.
-    """
+    """Return what a rule gives for a horizon, epsilon and mechanism, or a tuning that fits them, or raise."""
     horizon, epsilon, mechanism = how
     scale = noise_scale(epsilon, sensitivity)
     if not isinstance(tuning, Tuning):
@@ -356,11 +351,8 @@ def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str
 
 
 def _sharp(scale: float, root_q: float, n: float) -> tuple[float, float]:
-    """Return C of the sharp rule and gamma_0 / eta, at the theta in (0, 1) that makes C least.
-
-    dC/dtheta = 0 where (sqrt(Q)/A)(1 - theta^2)^2 = 2 b theta^3.
-    """
-    share = root_q / n
+    """Return C of the sharp rule and gamma_0 / eta, at the theta in (0, 1) that makes C least."""
+    share = root_q / n  # dC/dtheta = 0 where (sqrt(Q)/A)(1 - theta^2)^2 = 2 b theta^3
     if scale > 1.0:
         theta = _root(lambda x: share * (y := (1.0 - x) * (1.0 + x)) * y - 2.0 * scale * x * x * x)
         rest = (1.0 - theta) * (1.0 + theta)

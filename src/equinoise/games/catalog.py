@@ -130,10 +130,7 @@ BUILT_IN: Mapping[str, Game] = {row.name: row for row in _GAMES}
 
 
 def from_words(words: str) -> Any:
-    """Make a built-in game from what a person writes: its name, with integers in brackets, or ``name=value``.
-
-    Returns a source or (GameTree, Environment), and None when no built-in game has this name.
-    """
+    """Make a built-in game, a source or (GameTree, Environment), of what a person writes, or return None."""
     match = _WORDS.fullmatch(words.strip())
     if match is None or match[1] not in BUILT_IN:
         return None

@@ -16,10 +16,7 @@ _POLICY_TOLERANCE = 1e-8
 
 
 def check_policy(tree: GameTree, policy: ArrayLike, name: str = "policy") -> Floats:
-    """Return a behaviour policy as a float64[A], itself where nothing had to be converted, or refuse it.
-
-    It must be an array of A numbers in [0, 1], and those of an infoset add up to one within 1e-8.
-    """
+    """Return a behaviour policy as float64[A], itself where it is one; over infosets it must add up to 1."""
     _checks.instance("tree", tree, GameTree)
     checked = _checks.array(name, policy, np.float64, (tree.n_actions,), low=0.0)
     none = np.zeros_like(tree.action_ptr), np.empty(0)  # no leaves

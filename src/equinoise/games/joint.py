@@ -25,8 +25,8 @@ NODE = np.dtype([("mover", np.int64), ("first", np.int64), ("own", np.int64)])
 class Histories(NamedTuple):
     """Every history of a game of P players, Z of them terminal, as kernels take them.
 
-    Of a node there are who moves (a player, or CHANCE or TERMINAL of the walk); the first child, which the
-    others follow; and a number, of the infoset in the mover's tree, the chance node, or the terminal history.
+    A node has who moves (a player, CHANCE or TERMINAL), the first child, which the others follow, and
+    a number, of the infoset in the mover's tree, the chance node, or the terminal history.
     """
 
     nodes: NDArray[np.void]  # NODE[H], the root first

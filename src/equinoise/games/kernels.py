@@ -2,8 +2,7 @@
 
 Infosets are numbered breadth first, so a child has a larger number than its parent: a pass down is a loop
 over rising numbers, a pass up one over falling numbers, and no depth is too deep. The pointer arrays are
-those of :class:`equinoise.games.GameTree`: int64 ``action_ptr`` [I+1], ``infoset_ptr`` [A+1], ``leaf_ptr``
-[A+1], with I infosets, A actions and L leaves.
+those of :class:`equinoise.games.GameTree`, with I infosets, A actions and L leaves.
 
 Each pass is a function that makes the arrays of the result, next to the kernel that fills them. Inputs reach
 the kernel as a tuple of read-only views, a type of its own to the compiler, so that each is compiled once.
@@ -53,10 +52,7 @@ def _log_strategies(tree: tuple[Ints, Ints], of_action: Floats, of_infoset: Floa
 
 
 def child_sums(infoset_ptr: Ints, leaf_ptr: Ints, *probabilities: Floats) -> tuple[int, float]:
-    """Return the action whose children's probabilities miss one by most, the first such, and their sum.
-
-    `probabilities` are those of infosets and of leaves. Of infosets and their actions alike.
-    """
+    """Return the first action whose children, infosets and leaves, miss a sum of one most, and that sum."""
     action, total = _run(_child_sums, (infoset_ptr, leaf_ptr, *probabilities))
     return int(action), float(total)
 
@@ -77,11 +73,9 @@ def _child_sums(given: Any) -> tuple[int, float]:
 
 
 def cumulative(infoset_ptr: Ints, leaf_ptr: Ints, *probabilities: Floats) -> tuple[Floats, ...]:
-    """Add up the probabilities, of infosets and of leaves, over the children of every action, in this order.
+    """Return :attr:`equinoise.games.Environment.cumulative`; the root, which is nobody's child, holds one.
 
-    From the last child of positive probability on the sum is exactly one, so that the first child with
-    ``u < cumulative`` exists for every u in (0, 1) and never has probability zero. The root, which is
-    nobody's child, holds one.
+    From the last child of positive probability on the sum is exactly one.
     """
     sums = tuple(np.ones(len(each)) for each in probabilities)
     _run(_cumulative, (infoset_ptr, leaf_ptr, *probabilities), *sums)
@@ -99,26 +93,22 @@ def _cumulative(given: Any, infoset_cum: Floats, leaf_cum: Floats) -> None:
         for leaf in range(leaf_ptr[a], leaf_ptr[a + 1]):
             total += leaf_prob[leaf]
             leaf_cum[leaf] = min(total, 1.0)
-        leaf = leaf_ptr[a + 1] - 1
-        while leaf >= leaf_ptr[a] and leaf_prob[leaf] == 0.0:
+        for leaf in range(leaf_ptr[a + 1] - 1, leaf_ptr[a] - 1, -1):
             leaf_cum[leaf] = 1.0
-            leaf -= 1
-        if leaf >= leaf_ptr[a]:
-            leaf_cum[leaf] = 1.0
-            continue
-        child = infoset_ptr[a + 1] - 1
-        while infoset_prob[child] == 0.0:
-            infoset_cum[child] = 1.0
-            child -= 1
-        infoset_cum[child] = 1.0
+            if leaf_prob[leaf] > 0.0:
+                break
+        else:
+            for child in range(infoset_ptr[a + 1] - 1, infoset_ptr[a] - 1, -1):
+                infoset_cum[child] = 1.0
+                if infoset_prob[child] > 0.0:
+                    break
 
 
 def action_loss(pointers: tuple[Ints, Ints, Ints], *chance: Floats) -> Floats:
-    """Weigh what each action loses at its own leaves by the chance that the environment lets it be reached.
+    """Return ``g(a) = r(s) * sum of leaf_prob * leaf_loss`` over the leaves of a, an action of s.
 
-    ``g(a) = r(s) * sum of leaf_prob * leaf_loss`` over the leaves of a, an action of s; ``r(root) = 1`` and a
-    child infoset has r of its parent times its own probability. `chance` is infoset_prob float64[I],
-    leaf_prob float64[L] and leaf_loss float64[L].
+    ``r(root) = 1``, and a child infoset has r of its parent times its own probability. `chance` is
+    infoset_prob float64[I], leaf_prob float64[L] and leaf_loss float64[L].
     """
     result, reach = np.empty(len(pointers[1]) - 1), np.ones(len(chance[0]))
     _run(_action_loss, (*pointers, *chance), reach, result)
@@ -141,9 +131,8 @@ def _action_loss(given: Any, reach: Floats, result: Floats) -> None:
 def best_response_value(action_ptr: Ints, infoset_ptr: Ints, loss: Floats) -> tuple[float, Floats]:
     """Find the reduced strategy of least loss by backward induction.
 
-    ``V(a) = g(a) + sum of V(s)`` over the child infosets of a, and ``V(s) = min of V(a)``; the first of
-    several best actions is taken. Returns ``V(root)`` and float64[A], one at the best action of every infoset
-    and zero elsewhere; `loss` float64[A] is ``g(a)``, of one environment or summed over trials.
+    ``V(a) = g(a) + sum of V(s)`` over the child infosets of a, and ``V(s) = min of V(a)``; `loss` float64[A]
+    is ``g(a)``. Returns ``V(root)`` and float64[A], one at the first best action of every infoset, else zero.
     """
     value, policy = np.empty(len(action_ptr) - 1), np.zeros(len(infoset_ptr) - 1)
     _run(_best_response_value, (action_ptr, infoset_ptr, loss), value, policy)

@@ -41,7 +41,7 @@ def load_openspiel(name: str, recall: str = "check") -> OpenSpielGame:
         with _quiet_stderr():
             game = pyspiel.load_game(name)
     except Exception as error:
-        words = f"{_checks.shown(name)}: {_one_line(error)}"
+        words = f"{_checks.shown(name)}: {_checks.line(error, 200)}"
         raise ValueError(f"game is refused by OpenSpiel, got {words}") from error
     return OpenSpielGame(game, recall)
 
@@ -60,7 +60,7 @@ class OpenSpielGame:
 
     def __init__(self, game: Any, recall: str = "check") -> None:
         pyspiel = pyspiel_module()
-        kind, name = game.get_type(), _one_line(game)
+        kind, name = game.get_type(), _checks.line(game, 200)
         if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
             raise ValueError(f"game must be one of finitely many players, got the mean-field game {name}")
         if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
@@ -79,8 +79,8 @@ class OpenSpielGame:
             with _quiet_stderr():
                 return self.game.new_initial_state()
         except Exception as error:
-            words = f"says OpenSpiel: {_one_line(error)}"
-            raise ValueError(f"game {_one_line(self.game)} has no initial state, {words}") from error
+            words = f"says OpenSpiel: {_checks.line(error, 200)}"
+            raise ValueError(f"game {_checks.line(self.game, 200)} has no initial state, {words}") from error
 
     def kind(self, state: Any) -> int:
         """Return the player to move; OpenSpiel numbers chance and the end as the walk does."""
@@ -111,7 +111,7 @@ class OpenSpielGame:
 
     def where(self, state: Any) -> str:
         """Name a state by its history."""
-        return f"the state of {_one_line(self.game)} after the actions [{state.history_str()}]"
+        return f"the state of {_checks.line(self.game, 200)} after the actions [{state.history_str()}]"
 
     def policy_probabilities(self, policy: Any, state: Any, player: int) -> Sequence[float]:
         """Ask a policy of OpenSpiel for the probabilities of the legal actions."""
@@ -119,7 +119,8 @@ class OpenSpielGame:
         try:
             given = dict(policy.action_probabilities(state, *[player] * (not compiled)))
         except RuntimeError as error:  # OpenSpiel's own
-            raise ValueError(f"opponents cannot play {_one_line(self.game)}: {_one_line(error)}") from error
+            words = f"{_checks.line(self.game, 200)}: {_checks.line(error, 200)}"
+            raise ValueError(f"opponents cannot play {words}") from error
         legal = state.legal_actions()
         if not given.keys() <= set(legal):
             words = f"{legal} at {self.where(state)}"
@@ -144,14 +145,8 @@ def _infoset_reader(
     else:
         if kind.provides_observation_string:
             why = "has observations, but no information states: recall='refine' would remember them"
-        raise ValueError(f"game must say what its players know, but {_one_line(game)} {why}")
+        raise ValueError(f"game must say what its players know, but {_checks.line(game, 200)} {why}")
     return lambda state: (read(state),) * 2
-
-
-def _one_line(words: object) -> str:
-    """Return the words of OpenSpiel, which may hold a map, as a message shows them."""
-    text = " ".join(str(words).split())
-    return text if len(text) <= 200 else text[:197] + "..."
 
 
 @contextlib.contextmanager
@@ -173,10 +168,7 @@ def _quiet_stderr() -> Iterator[None]:
 
 
 def as_openspiel(game: Any, player: int, rows: Mapping[str, Sequence[float]]) -> Any:
-    """Return a policy of OpenSpiel that plays from a table of one player's infosets, all others uniformly.
-
-    `rows` maps the label of an infoset to the probabilities of its legal actions, in OpenSpiel's order.
-    """
+    """Return a policy of OpenSpiel: one player's `rows` of probabilities by infoset label, else uniform."""
     if not isinstance(game, str) and not is_game(game):
         raise TypeError(f"game must be a pyspiel.Game or the name of one, got {_checks.shown(game)}")
     source = load_openspiel(game.removeprefix("openspiel:")) if isinstance(game, str) else OpenSpielGame(game)

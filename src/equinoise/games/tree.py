@@ -69,8 +69,6 @@ class GameTree:
     Examples
     --------
     >>> tree = GameTree(action_ptr=[0, 2, 4], infoset_ptr=[1, 1, 2, 2, 2], leaf_ptr=[0, 1, 2, 3, 4])
-    >>> tree
-    GameTree(2 infosets, 4 actions, 4 leaves)
     >>> tree.action_infoset, tree.infoset_action, tree.leaf_action
     (array([0, 0, 1, 1]), array([-1,  1]), array([0, 1, 2, 3]))
     >>> round(np.exp(tree.log_n_strategies))
@@ -120,9 +118,7 @@ class GameTree:
     @cached_property
     def infoset_action(self) -> Ints:
         """The action that leads to each infoset, int64[I]; -1 for the root."""
-        parents = np.full(self.n_infosets, -1, dtype=np.int64)
-        parents[1:] = np.repeat(np.arange(self.n_actions), np.diff(self.infoset_ptr))
-        return seal(parents)
+        return seal(np.append(-1, np.repeat(np.arange(self.n_actions), np.diff(self.infoset_ptr))))
 
     @cached_property
     def leaf_action(self) -> Ints:
@@ -167,16 +163,7 @@ class GameTree:
         return self is other or all(np.array_equal(getattr(self, n), getattr(other, n)) for n in POINTERS)
 
     def to_text(self, most: int = 200) -> str:
-        """Draw the tree, at most so many lines: infosets, their actions and how many leaves these have.
-
-        Examples
-        --------
-        >>> from equinoise.games import bandit
-        >>> print(bandit(2)[0].to_text())
-        infoset 0
-          action 0: 1 leaves
-          action 1: 1 leaves
-        """
+        """Draw the tree, at most so many lines: infosets, their actions and how many leaves these have."""
         most = _checks.integer("most", most, 1)
         infosets, actions = self.infoset_labels, self.action_labels
         lines: list[str] = []

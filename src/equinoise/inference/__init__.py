@@ -13,24 +13,6 @@ from equinoise.inference.sequences import Totals, confidence_sequence, e_bh, e_v
 from equinoise.inference.shift import bias_bound, shifted_interval, shifted_p_value
 from equinoise.inference.tests import binomial_test, z_test
 
-__all__ = [
-    "Audit",
-    "Estimates",
-    "Report",
-    "Totals",
-    "adjusted_p_value",
-    "arm_means",
-    "audit",
-    "bias_bound",
-    "binomial_test",
-    "confidence_sequence",
-    "corrected_level",
-    "e_bh",
-    "e_value",
-    "max_information",
-    "off_policy_value",
-    "report",
-    "shifted_interval",
-    "shifted_p_value",
-    "z_test",
-]
+__all__ = ["Audit", "Estimates", "Report", "Totals", "adjusted_p_value", "arm_means", "audit", "bias_bound"]
+__all__ += ["binomial_test", "confidence_sequence", "corrected_level", "e_bh", "e_value", "max_information"]
+__all__ += ["off_policy_value", "report", "shifted_interval", "shifted_p_value", "z_test"]

@@ -85,6 +85,9 @@ def report(
 ) -> Report:
     """Answer which arms are better or worse than a control, by confidence sequences.
 
+    The intervals of several times are intersected. What would be shown by more rounds is looked for in up to
+    1,000 times as many, in which all totals grow alike: a guess, and no promise.
+
     Parameters
     ----------
     totals : Totals
@@ -98,19 +101,10 @@ def report(
     alpha, method
         As in :func:`confidence_sequence`; the means hold together, and so do the differences.
 
-    Returns
-    -------
-    Report
-
     Raises
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
-
-    Notes
-    -----
-    The intervals of several times are intersected. What would be shown by more rounds is looked for in up to
-    1,000 times as many, in which all totals grow alike: a guess, and no promise.
 
     References
     ----------
@@ -130,16 +124,13 @@ def report(
     if not ends_of[0] < ends_of[1]:
         raise ValueError(f"bounds must be (lo, hi), got {_checks.shown(bounds)}")
     k = totals.pulls.shape[-1]
-    arm, names = (
-        _checks.integer("control", control, 0, k - 1),
-        list(range(k) if labels is None else _checks.instance("labels", labels, Iterable)),
-    )
+    arm = _checks.integer("control", control, 0, k - 1)
+    names = list(range(k) if labels is None else _checks.instance("labels", labels, Iterable))
     if len(names) != k or len({str(name) for name in names}) < k:
         raise ValueError(f"labels must be {k} different ones, one for each arm, got {_checks.shown(names)}")
     base, span = ends_of[0], ends_of[1] - ends_of[0]
-    parts = (totals.pulls, totals.reward_sum, totals.square_sum, totals.pending)
-    over = Totals(*(part.reshape(-1, k) for part in parts))
-    last = Totals(over.pulls[-1], over.reward_sum[-1], over.square_sum[-1], over.pending[-1])
+    over = Totals(*(part.reshape(-1, k) for part in vars(totals).values()))
+    last = Totals(*(part[-1] for part in vars(over).values()))
     low, high = (base + span * end for end in _together(over, None, alpha, method))
     means = np.where(over.pulls > 0, base + span * over.reward_sum / np.maximum(over.pulls, 1), np.nan)
     mean = means[-1]
@@ -190,14 +181,13 @@ def _not_shown(
     names: list[Hashable], control: int, away: tuple[Floats, ...], last: Totals, alpha: float, method: str
 ) -> str:
     """Say that no difference is shown, and how many rounds more of the same would show one."""
-    words = f"No difference from {names[control]} is shown yet."
+    yet = f"No difference from {names[control]} is shown yet."
     if np.isnan(away[0]).all():
-        return words
+        return yet
     nearest = np.argsort(-np.nan_to_num(np.abs(away[0]) / (away[2] - away[1])), kind="stable")
     some = np.sort(np.append(nearest[nearest != control][:_LOOKED_AT], control))
     alpha *= (len(some) - 1) / (len(names) - 1)
-    parts = (last.pulls, last.reward_sum, last.square_sum, last.pending)
-    last, rounds_played = Totals(*(part[some] for part in parts)), last.pulls.sum()
+    rounds_played, last = last.pulls.sum(), Totals(*(part[some] for part in vars(last).values()))
     names, sizes, control = [names[i] for i in some], away[0][some], int(np.searchsorted(some, control))
     factors = _FACTORS
     for _ in range(2):  # a coarse look, then a fine one between it and the factor before
@@ -208,11 +198,7 @@ def _not_shown(
         needed = np.where((low > 0.0) | (high < 0.0), factors[:, None], np.inf).min(axis=0)
         arm = int(needed.argmin())
         if needed[arm] == np.inf:
-            return (
-                f"{words} As the arms look now, {_FACTORS[-1]:,.0f} times as many rounds would not show any."
-            )
+            return f"{yet} As the arms look now, {_FACTORS[-1]:,.0f} times as many rounds would not show any."
         factors = np.linspace(max(needed[arm] / _FACTORS[0], 1.0), needed[arm], 33)[1:]
     rounds = float(f"{(needed[arm] - 1.0) * rounds_played:.1e}")
-    return (
-        f"{words} If {names[arm]} keeps its {sizes[arm]:.3g}, about {rounds:,.0f} more rounds alike show it."
-    )
+    return f"{yet} If {names[arm]} keeps its {sizes[arm]:.3g}, about {rounds:,.0f} more rounds alike show it."

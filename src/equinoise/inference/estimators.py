@@ -27,8 +27,7 @@ import numpy as np
 
 from equinoise import _checks, _results
 from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Hashable, Ints, Mapping, NamedTuple
-from equinoise.inference.arguments import Number, Numbers, as_given
-from equinoise.inference.tests import z_test
+from equinoise.inference.tests import Number, Numbers, as_given, z_test
 
 __all__ = ["Estimates", "arm_means", "off_policy_value"]
 
@@ -100,9 +99,8 @@ class Estimates:
         import pandas as pd
 
         if np.ndim(self.estimate) != 1:
-            raise ValueError(
-                "to_frame must be asked of the arms of one log, not of one value or of replicates"
-            )
+            what = "the arms of one log, not of one value or of replicates"
+            raise ValueError(f"to_frame must be asked of {what}")
         low, high = self.interval(alpha)
         columns = {"arm": self.labels or range(len(low)), "mean": self.estimate, "stderr": self.stderr}
         return pd.DataFrame({**columns, "ci_low": low, "ci_high": high})
@@ -131,9 +129,8 @@ def arm_means(
     propensities : float64[..., T, K] or float64[..., T], optional
         Probabilities of every arm, which sum to 1 within 1e-6; or of the arm that was pulled, which is enough
         but for weights "constant" and "two-point". Where arms are labels, those of every arm are a frame with
-        a column for each label. Positive: an arm that could not be pulled in a round has
-        no unbiased estimate there; with those two weights such a round does not count. Not needed by "ols"
-        and "batched-ols".
+        a column for each label. Positive: an arm that could not be pulled in a round has no unbiased estimate
+        there; with those two weights such a round does not count. Not needed by "ols" and "batched-ols".
     method : {"aipw", "ols", "ipw", "hajek", "batched-ols"}
         As at the head of :mod:`equinoise.inference.estimators`.
     weights : {"constant", "uniform", "two-point"}
@@ -197,8 +194,7 @@ def off_policy_value(
     """Return the mean reward that another policy would have had in the rounds of a log.
 
     With w_t = p_t(A_t)/e_t(A_t), p_t the other policy's probabilities: the mean of w_t Y_t ("ips"); the same
-    divided by the mean of w_t ("snips"); or the mean of sum_a p_t(a) q_t(a) + w_t (Y_t - q_t(A_t)) ("dr"),
-    whose predictions q may be wrong.
+    divided by the mean of w_t ("snips"); or the mean of sum_a p_t(a) q_t(a) + w_t (Y_t - q_t(A_t)) ("dr").
 
     Parameters
     ----------
@@ -208,8 +204,8 @@ def off_policy_value(
         As in :func:`arm_means`. Only propensities of the arms pulled are used.
     method : {"ips", "snips", "dr"}
     predicted : as target, optional
-        For "dr": predictions of rewards that do not know those of their round or later ones. By default the
-        mean of an arm's earlier rewards, and 0 before there are any.
+        For "dr": predictions of rewards, right or wrong, that know none of their round or later. By default
+        the mean of an arm's earlier rewards, and 0 before there are any.
 
     Returns
     -------
@@ -350,11 +346,9 @@ def _batched(log: _Log, batches: int | ArrayLike) -> Estimates:
         spread = (q - s * s / some).sum(axis=1) / np.fmax(n - 1.0, 0.0).sum(axis=1)
         tiny = 1e-12 * float(np.abs(log.rewards).max()) ** 2
         spread = np.where(spread > tiny, spread, np.nan)[:, None]
-        own = _added(s / some, spread / n, np.sqrt(n))
-        pairs = _added(
-            (s / some)[..., :, None] - (s / some)[..., None, :],
-            (spread / n)[..., :, None] + (spread / n)[..., None, :],
-        )
+        mean, error = s / some, spread / n
+        own = _added(mean, error, np.sqrt(n))
+        pairs = _added(mean[..., None] - mean[..., None, :], error[..., None] + error[..., None, :])
     return _shaped(log, own[0] + middle[:, None], own[1], *pairs)
 
 

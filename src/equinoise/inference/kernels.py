@@ -69,16 +69,13 @@ def log_wealths(m: Floats, totals: Floats, bets: Floats, out: Floats) -> None:
 
 @njit
 def lowest_means(level: Floats, totals: Floats, bets: Floats, out: Floats) -> None:
-    """Write `lowest_mean` at level float64[M, K] of totals float64[3, M, K] into out float64[2, M, K].
-
-    What stands in the row above is not computed again.
-    """
+    """Write `lowest_mean` at level float64[M, K] of totals float64[3, M, K] into out float64[2, M, K]."""
     for i in range(level.shape[0]):
         for k in range(level.shape[1]):
             n, w, a = totals[0, i, k], totals[1, i, k], totals[2, i, k]
             above = i - 1 if i > 0 else 0
             same = n == totals[0, above, k] and w == totals[1, above, k] and a == totals[2, above, k]
-            if i > 0 and same and level[i, k] == level[above, k]:
+            if i > 0 and same and level[i, k] == level[above, k]:  # known already
                 out[0, i, k], out[1, i, k] = out[0, above, k], out[1, above, k]
             else:
                 out[0, i, k], out[1, i, k] = lowest_mean(level[i, k], n, w, a, bets)

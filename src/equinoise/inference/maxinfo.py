@@ -8,21 +8,8 @@ that has probability q under a hypothesis fixed beforehand has at most 2^I q + b
 * "dwork", as published: ``log2(e) (epsilon^2 n/2 + epsilon sqrt(n ln(2/beta)/2))``;
 * "tight", under the same assumptions: ``log2(e) (epsilon^2 n/8 + epsilon sqrt(n ln(1/beta)/2))``;
 
-and for every beta, 0 among them, ``log2(e) epsilon n``.
-
-Proof of "tight". Fix the release a and let L_i = ln p(a | x_1..x_i) - ln p(a | x_1..x_(i-1)), so that the
-log-likelihood ratio L of records and release against independent ones is the sum of the L_i. Given the
-earlier records L_i ranges over an interval of length epsilon at most as x_i varies, and e^(L_i) has mean 1
-under the prior. So psi(s) = ln E_prior e^(s L_i) has psi(0) = psi(1) = 0 and, since it is a cumulant
-function of a variable on such an interval, psi'' <= epsilon^2/4 (Hoeffding). Hence psi(1 + s) <=
-s (1 + s) epsilon^2/8 for s >= 0, and this is ln E e^(s L_i) under the posterior. Multiplied over i,
-(*) E e^(s L) <= e^(s (1 + s) v) with v = n epsilon^2/8; Chernoff's bound at the best s gives
-P(L > v + 2 sqrt(v ln(1/beta))) <= beta, and then the max information is at most that many nats.
-
-Levels and p-values need no beta, and lose less without it. An event that has probability q for independent
-records and release has E[e^L; event] for those that belong together, which by Hoelder's inequality is at most
-(E e^((1 + s) L))^(1/(1 + s)) q^(s/(1 + s)); by (*) the first factor is at most e^(s v). At the best s, where
-1 + s = sqrt(ln(1/q)/v), this is exp(-(sqrt(ln(1/q)) - sqrt(v))^2), for ln(1/q) > v.
+and for every beta, 0 among them, ``log2(e) epsilon n``. Levels and p-values of "tight" need no beta, and lose
+less without it. The proofs stand in ``docs/papers/bias.md``.
 
 What a correction is for, and not for. It holds for records that are independent of each other (product
 data), and for hypotheses picked by looking at what the private mechanism released: a private bandit's
@@ -35,7 +22,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Floats
-from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
+from equinoise.inference.tests import Number, Numbers, as_given, counts, positive, together
 
 METHODS = ("tight", "dwork")
 
@@ -71,23 +58,17 @@ def max_information(epsilon: Numbers, n: Numbers, beta: Numbers = 0.0, method: s
     References
     ----------
     .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold and Roth (2015), Generalization in adaptive data analysis
-       and holdout reuse, NeurIPS, Theorem 20: "dwork". The proof of "tight" is at the head of this module.
+       and holdout reuse, NeurIPS, Theorem 20: "dwork".
 
     Examples
     --------
-    >>> round(max_information(0.05, 500), 2), round(max_information(0.05, 500, 0.01), 2)
-    (36.07, 2.67)
-    >>> max_information(0.05, 500, [0.0, 0.01], method="dwork").round(2)
-    array([36.07,  3.53])
+    >>> round(max_information(0.05, 500), 2), max_information(0.05, 500, [0.01], method="dwork").round(2)
+    (36.07, array([3.53]))
     """
-    budget, records, method = _arguments(epsilon, n, method)
-    aside = _checks.array("beta", beta, np.float64, None, low=0.0, high=1.0)
-    budget, records, aside = together(epsilon=budget, n=records, beta=aside)
+    budget, records, aside = _arguments(epsilon, n, method, beta=beta)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        drift, spread, kappa = _shape(budget, records, method)
         pure = budget * records
-        nats = drift + spread * np.sqrt(np.log(kappa) - np.log(aside))
-        nats = np.where(aside == 0.0, pure, nats)
+        nats = np.where(aside == 0.0, pure, _nats(budget, records, np.log(aside), method))
         return as_given(_LOG2_E * (np.fmin(nats, pure) if method == "tight" else nats))
 
 
@@ -95,36 +76,26 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
     """Return the level at which to test a hypothesis that a private release chose, to be wrong with alpha.
 
     "tight" is exp(-(sqrt(ln(1/alpha)) + sqrt(v))^2) with v = n epsilon^2/8, and "dwork" the largest
-    (alpha - beta)/2^I over beta in [0, alpha), I the published max information at beta. Both are at least
-    e^(-epsilon n) alpha.
+    (alpha - beta)/2^I over beta in [0, alpha), I the published max information at beta, of a grid, each of
+    which is valid. Both are at least e^(-epsilon n) alpha. Conditions are at the head of the module.
+    For p-values of any kind; an arm's mean keeps more power with :func:`shifted_p_value`.
 
     Parameters
     ----------
     alpha : float or array
         The level that is wanted, in (0, 1).
-    epsilon : float or array
-        Of the release, positive; math.inf is no privacy and gives level 0.
-    n : int or array
-        Independent records, at least 1.
-    method : {"tight", "dwork"}
-        "dwork" is the published one; "tight" is ours, and never below it.
+    epsilon, n, method
+        As of :func:`max_information`; "tight" is never below "dwork".
 
     Returns
     -------
     float, or float64 array of the shape that the arguments broadcast to
-        Reject where the plain p-value is at most this; nothing where it is 0.
+        Reject where the plain p-value is at most this; nothing where it is 0, as without privacy.
 
     Raises
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
-
-    Notes
-    -----
-    Valid for independent records and for a hypothesis chosen by what was released, such as the arms that
-    were pulled, and by nothing else. For p-values of any kind; that of an arm's mean keeps more power with
-    :func:`shifted_p_value`. The beta of "dwork" is the best of a grid; each of them is valid. The proof of
-    "tight" is at the head of :mod:`equinoise.inference.maxinfo`.
 
     References
     ----------
@@ -133,16 +104,12 @@ def corrected_level(alpha: Numbers, epsilon: Numbers, n: Numbers, method: str = 
 
     Examples
     --------
-    >>> float(f"{corrected_level(0.05, 0.05, 500):.2g}")
-    0.011
-    >>> [float(f"{level:.2g}") for level in corrected_level(0.05, [0.01, 0.05, 0.1], 500, method="dwork")]
-    [0.031, 0.0035, 8.7e-05]
+    >>> [f"{corrected_level(0.05, 0.05, 500, method):.2g}" for method in ("tight", "dwork")]
+    ['0.011', '0.0035']
     """
-    budget, records, method = _arguments(epsilon, n, method)
-    wanted = _checks.array("alpha", alpha, np.float64, None, low=0.0, high=1.0)
+    budget, records, wanted = _arguments(epsilon, n, method, alpha=alpha)
     if not ((wanted > 0.0) & (wanted < 1.0)).all():
         raise ValueError(f"alpha must be in (0, 1), got {_checks.shown(alpha)}")
-    wanted, budget, records = together(alpha=wanted, epsilon=budget, n=records)
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         given = np.log(wanted)
         if method == "tight":
@@ -158,23 +125,19 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
 
     "tight" is exp(-(sqrt(ln(1/p)) - sqrt(v))^2) where ln(1/p) > v = n epsilon^2/8, and 1 elsewhere; "dwork"
     is the smallest 2^I p + beta over beta in (0, 1), I the published max information at beta. Both are at
-    most 1 and e^(epsilon n) p, and at most alpha where `p` is at most ``corrected_level(alpha, ...)``. They
-    are valid on its conditions.
+    most 1 and e^(epsilon n) p, and at most alpha where `p` is at most ``corrected_level(alpha, ...)``.
 
     Parameters
     ----------
     p : float or array
         Valid for a hypothesis that is fixed beforehand, in [0, 1]. A p-value of 0 counts as 5e-324.
-    epsilon : float or array
-        Of the release, positive; math.inf is no privacy and gives 1.
-    n : int or array
-        Independent records, at least 1.
-    method : {"tight", "dwork"}
-        "dwork" is the published one; "tight" is ours, and never above it.
+    epsilon, n, method
+        As of :func:`max_information`; "tight" is never above "dwork".
 
     Returns
     -------
     float, or float64 array of the shape that the arguments broadcast to
+        1 without privacy.
 
     Raises
     ------
@@ -188,14 +151,10 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
 
     Examples
     --------
-    >>> float(f"{adjusted_p_value(1e-4, 0.05, 500):.2g}"), adjusted_p_value(0.01, 0.5, 500)
-    (0.00094, 1.0)
-    >>> float(f"{adjusted_p_value(1e-4, 0.05, 500, method='dwork'):.2g}")
-    0.0022
+    >>> [f"{adjusted_p_value(1e-4, 0.05, 500, method):.2g}" for method in ("tight", "dwork")]
+    ['0.00094', '0.0022']
     """
-    budget, records, method = _arguments(epsilon, n, method)
-    plain = _checks.array("p", p, np.float64, None, low=0.0, high=1.0)
-    plain, budget, records = together(p=plain, epsilon=budget, n=records)
+    budget, records, plain = _arguments(epsilon, n, method, p=p)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         log_p = np.log(np.fmax(plain, _SMALLEST))
         if method == "tight":
@@ -205,19 +164,22 @@ def adjusted_p_value(p: Numbers, epsilon: Numbers, n: Numbers, method: str = "ti
         return as_given(np.exp(np.fmin(np.fmin(best, log_p + budget * records), 0.0)))
 
 
-def _arguments(epsilon: Numbers, n: Numbers, method: str) -> tuple[Floats, Floats, str]:
-    named = _checks.choice("method", method, METHODS)
-    return positive("epsilon", epsilon, finite=False), counts("n", n, 1), named
+def _arguments(epsilon: Numbers, n: Numbers, method: str, **share: Numbers) -> list[Floats]:
+    """Return epsilon, n and a share in [0, 1] as float64 of one shape, checked."""
+    _checks.choice("method", method, METHODS)
+    given = {"epsilon": positive("epsilon", epsilon, finite=False), "n": counts("n", n, 1)}
+    of = {name: _checks.array(name, x, np.float64, None, low=0.0, high=1.0) for name, x in share.items()}
+    return together(**given, **of)
 
 
-def _shape(budget: Floats, records: Floats, method: str) -> tuple[Floats, Floats, float]:
-    """Return (w, c, kappa) with I = log2(e) (w + c sqrt(ln(kappa/beta)))."""
+def _nats(budget: Floats, records: Floats, log_beta: Floats, method: str) -> Floats:
+    """Return the max information at beta > 0 in nats, w + c sqrt(ln(kappa/beta))."""
     share, kappa = (8.0, 1.0) if method == "tight" else (2.0, 2.0)
-    return budget**2 * records / share, budget * np.sqrt(records / 2.0), kappa
+    spread = budget * np.sqrt(records / 2.0)
+    nats: Floats = budget**2 * records / share + spread * np.sqrt(np.log(kappa) - log_beta)
+    return nats
 
 
 def _dwork(budget: Floats, records: Floats) -> Floats:
     """Return the published max information in nats at every beta of the grid."""
-    drift, spread, kappa = _shape(budget[..., None], records[..., None], "dwork")
-    nats: Floats = drift + spread * np.sqrt(np.log(kappa) - _LOG_BETAS)
-    return nats
+    return _nats(budget[..., None], records[..., None], _LOG_BETAS, "dwork")

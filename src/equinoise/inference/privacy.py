@@ -1,8 +1,8 @@
 """What draws of a mechanism show about its privacy: lower bounds on epsilon, never a proof of it.
 
-An event that has probability p on one data set and q on a neighbouring one shows that epsilon is at
-least ``ln((p - delta)/q)``. Which event tells most is learned from some draws and chosen by others. It
-is bounded on draws that nobody looked at before, so the bound holds however many there were to choose from.
+An event of probability p on one data set and q on a neighbouring one shows that epsilon is at least
+``ln((p - delta)/q)``. Which event tells most is learned from some draws and chosen by others, and bounded on
+draws that nobody looked at before, so the bound holds however many there were to choose from.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -145,13 +145,7 @@ def audit(
 def exactly(
     laws: Iterable[tuple[Floats, Floats]], epsilon: float, *, delta: float = 0.0, name: str = "mechanism"
 ) -> Audit:
-    """Return the epsilon of a mechanism whose laws are known: float64[outcomes] of both, for every pair.
-
-    Examples
-    --------
-    >>> exactly([(np.array([0.75, 0.25]), np.array([0.25, 0.75]))], epsilon=1.0).lower.__round__(4)
-    1.0986
-    """
+    """Return the epsilon of a mechanism whose laws are known: float64[outcomes] of both, for every pair."""
     found, n = 0.0, 0
     for n, (p, q) in enumerate(laws, 1):  # noqa: B007
         for one, other in ((p, q), (q, p)):

@@ -32,9 +32,8 @@ import numpy as np
 
 from equinoise import _checks, _results
 from equinoise._typing import Any, ArrayLike, Flags, Floats
-from equinoise.inference.arguments import Numbers, together
 from equinoise.inference.shift import shifted
-from equinoise.inference.tests import ALTERNATIVES
+from equinoise.inference.tests import ALTERNATIVES, Numbers, together
 
 _HALVINGS = 24
 
@@ -93,16 +92,10 @@ class Totals:
             object.__setattr__(self, name, value)
 
     def sides(self, control: int | None) -> list[tuple[Floats, Floats | None]]:
-        """Return what is bet on for the lower and for the upper end: an arm, and a control from above.
-
-        Both are n, W and A float64[3, M, K], of rewards or of one less each of them.
-        """
+        """Return what is bet on for each end, n, W and A float64[3, M, K]: arms, and a control from above."""
         n, k = self.pulls.astype(np.float64), self.pulls.shape[-1]
-        made = []
-        for s, q in (
-            (self.reward_sum, self.square_sum),
-            (n - self.reward_sum, n - 2.0 * self.reward_sum + self.square_sum),
-        ):
+        made, won, squares = [], self.reward_sum, self.square_sum
+        for s, q in ((won, squares), (n - won, n - 2.0 * won + squares)):
             some = s > 1e-12 * n  # less is rounding
             total = np.where(some, s, 1.0)
             square = np.where(some, np.clip(q, total * total / np.fmax(n, 1.0), total), np.inf)
@@ -127,6 +120,14 @@ def confidence_sequence(
 ) -> tuple[Floats, Floats]:
     """Return intervals for arms' means, or differences of means, that hold at all times at once.
 
+    Valid for rewards of an arm that have one mean, given all that went before: **whatever policy pulls it,
+    however often one looks, and whenever and for whatever reason one stops**. So intersections over time
+    hold too. An arm may be picked by any look at the data if the intervals are simultaneous.
+
+    With `epsilon` they are wider, and hold given all choices of a private learner: one arm that *the choices*
+    picked needs no Bonferroni then. That choices alone picked it, and that rewards are independent, are among
+    the conditions at the head of :mod:`equinoise.inference.shift`.
+
     Parameters
     ----------
     rewards : float64[..., T] or Totals
@@ -138,7 +139,7 @@ def confidence_sequence(
     method : {"betting", "beta-binomial"}
         The bets, as at the head of :mod:`equinoise.inference.sequences`.
     epsilon : float, optional
-        Privacy of the choices in each reward, at least 0: see Notes.
+        Privacy of the choices in each reward, at least 0.
     control : int, optional
         An arm: then of each other arm's mean less that of this one; NaN for itself.
     simultaneous : bool
@@ -154,16 +155,6 @@ def confidence_sequence(
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
-
-    Notes
-    -----
-    Valid for rewards of an arm that have one mean, given all that went before: **whatever policy pulls it,
-    however often one looks, and whenever and for whatever reason one stops**. So intersections over time
-    hold too. An arm may be picked by any look at the data if the intervals are simultaneous.
-
-    With `epsilon` they are wider, and hold given all choices of a private learner: one arm that *the choices*
-    picked needs no Bonferroni then. That choices alone picked it, and that rewards are independent, are among
-    the conditions at the head of :mod:`equinoise.inference.shift`.
 
     References
     ----------
@@ -264,8 +255,7 @@ def e_bh(e_values: ArrayLike, alpha: float = 0.05) -> Flags:
     Parameters
     ----------
     e_values : float64[..., K]
-        At least 0, or infinite, all of one time: their largest values so far are no e-values. NaN is no
-        hypothesis, and not counted.
+        At least 0, or infinite, all of one time: largest values so far are no e-values. NaN is no hypothesis.
     alpha : float
         In (0, 1).
 
@@ -343,22 +333,18 @@ def _ends(level: Floats, of: Floats, bets: Floats, shift: Floats) -> tuple[Float
     lowest_means(level, of, bets, made)
     m, moved = made[0], shifted(made[0], -shift)
     inside = (m > 0.0) & (m < 1.0)
-    return moved, made[1] * np.where(
-        inside, moved * (1.0 - moved) / np.where(inside, m * (1.0 - m), 1.0), 1.0
-    )
+    grown = moved * (1.0 - moved) / np.where(inside, m * (1.0 - m), 1.0)
+    return moved, made[1] * np.where(inside, grown, 1.0)
 
 
 def _lowest(level: float, one: Floats, other: Floats | None, bets: Floats, shift: Floats) -> Floats:
-    """Return the lowest means at e^level; or differences x - y where wealth against x and y has that product.
-
-    A difference is convex in the part of the level that x has, and least where both ends fall equally fast.
-    """
+    """Return the lowest means at e^level, or differences x - y where wealth against both has that product."""
     whole = np.full(one.shape[1:], level)
     if other is None:
         return _ends(whole, one, bets, shift)[0]
     low, high = (_wealth(np.ones(whole.shape), of, bets, shift)[0] for of in (one, other))
     high = whole - high
-    for _ in range(_HALVINGS):
+    for _ in range(_HALVINGS):  # x - y is convex in the part of x, and least where both fall equally fast
         part = 0.5 * (low + high)
         above = _ends(part, one, bets, shift)[1] > _ends(whole - part, other, bets, shift)[1]
         low, high = np.where(above, part, low), np.where(above, high, part)

@@ -35,8 +35,8 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Floats
-from equinoise.inference.arguments import Number, Numbers, as_given, positive, together
-from equinoise.inference.tests import ALTERNATIVES, at_least, at_most, outcomes
+from equinoise.inference import tests
+from equinoise.inference.tests import Number, Numbers, as_given, positive, together
 
 
 def shifted(mean: Floats, epsilon: Floats) -> Floats:
@@ -54,7 +54,11 @@ def bias_bound(epsilon: Numbers, mean: Numbers | None = None) -> Number:
 
         |E[mean of the rewards seen] - mu| <= sigma(logit m + epsilon) - m,  m = min(mu, 1 - mu),
 
-    with sigma(z) = 1/(1 + e^-z), which is at most tanh(epsilon/4), whatever mu is.
+    with sigma(z) = 1/(1 + e^-z), which is at most tanh(epsilon/4), whatever mu is: the third consequence at
+    the head of :mod:`equinoise.inference.shift`, where its conditions stand; above one half the lower end of
+    the expectation is the farther one, hence m. The published (e^epsilon - 1) mu is never smaller, and says
+    nothing above ln 2. The bias of a real policy is most often far smaller: how evenly arms are pulled is
+    what lowers it, so look at the regret as well.
 
     Parameters
     ----------
@@ -72,13 +76,6 @@ def bias_bound(epsilon: Numbers, mean: Numbers | None = None) -> Number:
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
 
-    Notes
-    -----
-    The third consequence at the head of :mod:`equinoise.inference.shift`, where its conditions stand; above
-    one half the lower end of the expectation is the farther one, hence m. The published (e^epsilon - 1) mu is
-    never smaller, and says nothing above ln 2. The bias of a real policy is most often far smaller: how
-    evenly arms are pulled is what lowers it, so look at the regret as well.
-
     References
     ----------
     .. [1] Neel and Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
@@ -86,10 +83,8 @@ def bias_bound(epsilon: Numbers, mean: Numbers | None = None) -> Number:
 
     Examples
     --------
-    >>> round(bias_bound(0.1), 4)
-    0.025
-    >>> bias_bound(0.1, mean=[0.1, 0.5, 1.0]).round(4)
-    array([0.0094, 0.025 , 0.    ])
+    >>> round(bias_bound(0.1), 4), bias_bound(0.1, mean=[0.1, 0.5, 1.0]).round(4)
+    (0.025, array([0.0094, 0.025 , 0.    ]))
     """
     budget = positive("epsilon", epsilon, finite=False, zero=True)
     if mean is None:
@@ -108,12 +103,16 @@ def shifted_p_value(
     P(X >= successes) for X binomial(trials, sigma(logit null + epsilon)), sigma(z) = 1/(1 + e^-z); with
     "less" P(X <= successes) at -epsilon; "two-sided" is twice the smaller one, and 1 at most.
 
+    Valid however the arm, `null`, the direction and the number of rounds were picked **from the choices**
+    (arms, pulls, private means) of a learner that is epsilon-private in each of the independent rewards; not
+    where raw rewards picked them or ended the experiment (see :func:`confidence_sequence`): the first
+    consequence at the head of :mod:`equinoise.inference.shift`. The number of rounds costs nothing, but no
+    effect within sigma(logit null + epsilon) can ever be shown.
+
     Parameters
     ----------
-    successes : int or array
-        Sum of the arm's rewards, which are 0 or 1: from 0 to `trials`.
-    trials : int or array
-        The arm's pulls, at least 0; no trial gives 1.
+    successes, trials : int or array
+        Sum of the arm's rewards, which are 0 or 1, and number of its pulls; no trial gives 1.
     null : float or array
         In [0, 1]: at most, at least or exactly the arm's mean, for "greater", "less" and "two-sided".
     epsilon : float or array
@@ -131,14 +130,6 @@ def shifted_p_value(
     TypeError, ValueError
         When an argument is of the wrong kind or out of range.
 
-    Notes
-    -----
-    Valid however the arm, `null`, the direction and the number of rounds were picked **from the choices**
-    (arms, pulls, private means) of a learner that is epsilon-private in each of the independent rewards; not
-    where raw rewards picked them or ended the experiment (see :func:`confidence_sequence`): the first
-    consequence at the head of :mod:`equinoise.inference.shift`. The number of rounds costs nothing, but no
-    effect within sigma(logit null + epsilon) can ever be shown.
-
     References
     ----------
     .. [1] Rosenbaum (2002), Observational Studies, second edition, Chapter 4: the same bounds, for
@@ -146,23 +137,22 @@ def shifted_p_value(
 
     Examples
     --------
-    >>> round(shifted_p_value(75, 110, 0.5, epsilon=0.1), 4)
-    0.0006
     >>> shifted_p_value(75, 110, 0.5, epsilon=[0.1, 0.5, 1.0]).round(3)
     array([0.001, 0.117, 0.897])
     """
-    side = _checks.choice("alternative", alternative, ALTERNATIVES)
+    side = _checks.choice("alternative", alternative, tests.ALTERNATIVES)
     budget = positive("epsilon", epsilon, finite=False, zero=True)
-    good, total, chance, budget = outcomes(successes, trials, null, epsilon=budget)
-    up = at_least(good, total, shifted(chance, budget))
-    down = at_most(good, total, shifted(chance, -budget))
+    good, total, chance, budget = tests.outcomes(successes, trials, null, epsilon=budget)
+    up = tests.at_least(good, total, shifted(chance, budget))
+    down = tests.at_most(good, total, shifted(chance, -budget))
     return as_given({"greater": up, "less": down, "two-sided": np.fmin(2.0 * np.fmin(up, down), 1.0)}[side])
 
 
 def shifted_interval(low: Numbers, high: Numbers, epsilon: Numbers) -> tuple[Number, Number]:
     """Widen an interval for an arm's mean so that it holds on the data of a private bandit.
 
-    (sigma(logit low - epsilon), sigma(logit high + epsilon)), with sigma(z) = 1/(1 + e^-z).
+    (sigma(logit low - epsilon), sigma(logit high + epsilon)), with sigma(z) = 1/(1 + e^-z). Valid as
+    :func:`shifted_p_value` is; a confidence sequence also where raw rewards are looked at.
 
     Parameters
     ----------
@@ -181,10 +171,6 @@ def shifted_interval(low: Numbers, high: Numbers, epsilon: Numbers) -> tuple[Num
     ------
     TypeError, ValueError
         When an argument is of the wrong kind or out of range, or low is above high.
-
-    Notes
-    -----
-    Valid as :func:`shifted_p_value` is; a confidence sequence also where raw rewards are looked at.
 
     References
     ----------

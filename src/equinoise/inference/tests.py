@@ -8,9 +8,10 @@ there is :func:`equinoise.inference.shifted_p_value`; where only a p-value is at
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any, Array, Floats
-from equinoise.inference.arguments import Number, Numbers, as_given, counts, positive, together
+from equinoise._typing import Any, Array, ArrayLike, Floats
 
+Number = Any  # what functions return: a float, or float64[...]
+Numbers = ArrayLike  # what they take
 ALTERNATIVES = ("two-sided", "less", "greater")
 
 _TIE = 1e-7  # outcomes as likely as the one seen, up to rounding, count as extreme: scipy's choice
@@ -23,10 +24,8 @@ def z_test(estimate: Numbers, null: Numbers, stderr: Numbers, alternative: str =
 
     Parameters
     ----------
-    estimate, null : float or array
-        Finite.
-    stderr : float or array
-        Standard error of the estimate, a root of a variance, positive.
+    estimate, null, stderr : float or array
+        Finite; the last is the standard error of the estimate, a root of a variance, positive.
     alternative : {"two-sided", "less", "greater"}
         Where the estimate would speak against the null hypothesis.
 
@@ -41,8 +40,6 @@ def z_test(estimate: Numbers, null: Numbers, stderr: Numbers, alternative: str =
 
     Examples
     --------
-    >>> round(z_test(0.6, 0.5, 0.051), 4)
-    0.0499
     >>> z_test([0.4, 0.6], 0.5, 0.1, alternative="less").round(4)
     array([0.1587, 0.8413])
     """
@@ -65,15 +62,12 @@ def binomial_test(
 ) -> Number:
     """Return the exact p-value that a success has probability `null`.
 
-    Two-sided, it is the probability under the null hypothesis of all outcomes that are no more likely than
-    the one seen.
+    Two-sided, it is the probability of all outcomes that are no more likely than the one seen, under `null`.
 
     Parameters
     ----------
-    successes : int or array
-        From 0 to `trials`.
-    trials : int or array
-        At least 0; no trial gives 1.
+    successes, trials : int or array
+        At least 0, and no more successes than trials; no trial gives 1.
     null : float or array
         In [0, 1].
     alternative : {"two-sided", "less", "greater"}
@@ -91,8 +85,6 @@ def binomial_test(
 
     Examples
     --------
-    >>> round(binomial_test(9, 10, 0.5), 4)
-    0.0215
     >>> binomial_test([0, 5, 10], 10, 0.5, alternative="greater").round(4)
     array([1.   , 0.623, 0.001])
     """
@@ -107,24 +99,19 @@ def outcomes(successes: Numbers, trials: Numbers, null: Numbers, **others: Array
     """Return successes, trials, null and what else there is as float64 of one shape, checked."""
     total = counts("trials", trials, 0)
     chance = _checks.array("null", null, np.float64, None, low=0.0, high=1.0)
-    good, total, chance, *more = together(
-        successes=counts("successes", successes, 0), trials=total, null=chance, **others
-    )
-    if (good > total).any():
+    given = together(successes=counts("successes", successes, 0), trials=total, null=chance, **others)
+    if (given[0] > given[1]).any():
         raise ValueError(f"successes must be at most trials, got {_checks.shown(successes)}")
-    return [good, total, chance, *more]
+    return given
 
 
 def _two_sided(good: Floats, total: Floats, chance: Floats) -> Floats:
-    """Return the probability of the outcomes that are no more likely than the one seen.
-
-    On the other side of the mean the outcomes grow less likely from the mean outwards, so those that count
-    begin at some distance from it, which is found by bisection.
-    """
+    """Return the probability of the outcomes that are no more likely than the one seen."""
     mean = total * chance
     low = good < mean  # so the other side is above the mean
     limit = _log_probability(good, total, chance) + _TIE
     start, sign = np.where(low, np.ceil(mean), np.floor(mean)), np.where(low, 1.0, -1.0)
+    # outcomes grow less likely from the mean outwards: bisection finds where those that count begin
     near, far = np.zeros(good.shape), np.where(low, total - start, start) + 1.0  # at far nothing is left
     while (near < far).any():
         middle = np.floor(0.5 * (near + far))
@@ -162,3 +149,37 @@ def at_least(k: Floats, total: Floats, chance: Floats) -> Floats:
     inside = (k > 0.0) & (k <= total)
     part = betainc(np.where(inside, k, 1.0), np.where(inside, total - k, 0.0) + 1.0, chance)
     return np.where(inside, part, np.where(k <= 0.0, 1.0, 0.0))
+
+
+# Scalars or arrays alike: checked arguments in float64, and results of the kind that came in.
+
+
+def positive(name: str, value: ArrayLike, *, finite: bool = True, zero: bool = False) -> Floats:
+    """Return positive numbers as float64[...]; also infinity with ``finite=False``, and 0 with `zero`."""
+    given = np.asarray(value)
+    infinite = given == np.inf if given.dtype.kind == "f" and not finite else np.False_
+    known = np.where(infinite, 1.0, given) if infinite.any() else given
+    numbers = _checks.array(name, known, np.float64, None)
+    if not (numbers >= 0.0 if zero else numbers > 0.0).all():
+        words = "at least 0" if zero else "positive"
+        raise ValueError(f"{name} must be {words}, got {_checks.shown(value)}")
+    return np.where(infinite, np.inf, numbers)
+
+
+def counts(name: str, value: ArrayLike, low: int) -> Floats:
+    """Return integers of at least `low` as float64[...]."""
+    return _checks.array(name, value, np.int64, None, low=low).astype(np.float64)
+
+
+def together(**arrays: Array) -> list[Any]:
+    """Return arrays broadcast against each other, read-only; ValueError names those that do not fit."""
+    try:
+        return list(np.broadcast_arrays(*arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ValueError(f"arguments must have shapes that broadcast, got {shapes}") from None
+
+
+def as_given(result: Floats) -> Number:
+    """Return a float where every argument was a scalar, and the array otherwise."""
+    return result if result.ndim else float(result)

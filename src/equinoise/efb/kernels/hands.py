@@ -53,11 +53,8 @@ def settle_all(seat: Seat, sums: Floats, waiting: Floats) -> None:
 
 @njit(forceinline=True)
 def _deal(game: Histories, players: Any, position: Ints, source: Source, trial: int) -> int:
-    """Play a hand with the strategies that were drawn; fill position, and return the terminal history.
-
-    The d-th move of chance takes word d of the stream (key; 0, trial, replicate, CHANCE).
-    """
-    s0, s1, s2, s3 = learner.stream(source, trial, CHANCE)
+    """Play a hand with the strategies that were drawn; fill position, and return the terminal history."""
+    s0, s1, s2, s3 = learner.stream(source, trial, CHANCE)  # of which the d-th move takes word d
     position[:] = 0
     h = 0
     while game.nodes[h]["mover"] != _TERMINAL:

@@ -2,8 +2,7 @@
 
 A trial costs what it visits: infosets breadth first, of which the i-th has position i of the visit list, so
 that children stand side by side. A learner of symbols has a code, one of noised losses a scale. They go into
-these functions as arguments of their own, for Numba compiles no branch that asks whether an argument is there
-where it is None.
+these functions as arguments of their own, for Numba compiles no branch that asks for one that is None.
 """
 
 import numpy as np
@@ -38,8 +37,7 @@ def stream(source: Source, trial: Any, purpose: Any) -> Any:
 def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) -> Any:
     """Walk the drawn strategy against the environment; return (position of the last action, u for its leaf).
 
-    The d-th move of the environment takes word d of the stream (key; 0, trial, replicate, CHANCE): the
-    address names no policy, so different learners face the same random draws.
+    The d-th move takes word d of the stream (key; 0, trial, replicate, CHANCE), the same for all learners.
     """
     s0, s1, s2, s3 = stream(source, trial, CHANCE)
     i = 0
@@ -208,8 +206,7 @@ def prepare(seat: Seat, code: Any, scale: Any, n: int, trial: Any) -> None:
 def add_noise(value: Floats, word: Words, n: int, scale: float, source: Source, trial: Any) -> None:
     """Set value[i] = xi_i, n independent Laplace(scale) draws; scale 0 gives zeros. word is scratch.
 
-    Position i takes word i of the stream (key; 0, trial, replicate, NOISE). The loss is added to the
-    value of the last action afterwards.
+    Position i takes word i of the stream (key; 0, trial, replicate, NOISE); the loss is added afterwards.
     """
     if scale == 0.0:
         for i in range(n):
@@ -330,11 +327,7 @@ def _learn_some(seat: Seat, n: int, n_buckets: int, symbol: int, rate: float) ->
 
 @njit
 def run_trials(seat: Seat, chance: Chance, start: int, stop: int) -> Any:
-    """Run the trials start..stop-1 against one environment.
-
-    Returns (expected, observed): sums over the trials of the drawn strategy's expected loss, the sum of g(a)
-    over its actions, and of the loss that the user saw.
-    """
+    """Run the trials start..stop-1; return sums of expected losses of what was drawn, and of losses seen."""
     visits = seat.visits
     expected = observed = 0.0
     for trial in range(start, stop):

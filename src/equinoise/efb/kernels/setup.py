@@ -1,7 +1,6 @@
 """What kernels take: arrays in named tuples, and how they are made of trees, environments and policies.
 
-Passes go over infosets in their breadth-first numbers, so children come after parents and nothing recurses.
-Pointer arrays are those of a :class:`equinoise.games.GameTree`.
+Infosets have breadth-first numbers, so children come after parents and nothing recurses.
 """
 
 import math

@@ -223,8 +223,7 @@ def _multiply_far(weights: Weights, first: int, width: int, s: int, a: int, by: 
 def pick(weights: Weights, ahead: Any, first: int, width: int, s: int, u: float) -> Any:
     """Draw an action of infoset s with a uniform u in (0, 1): return (action, its weight, the others' sum).
 
-    Of `ahead`, an array over actions of 16 bytes each, the lines around an action of a wide infoset are
-    asked for while its weight is being looked for.
+    Around an action of a wide infoset `ahead`, 16 bytes an action, is prefetched.
     """
     weight = weights.weight
     if width == 2:

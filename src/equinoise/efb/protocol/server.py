@@ -132,8 +132,7 @@ class Server(Live):
     def update(self, report: Report) -> None:
         """Learn from this trial's report and go on to the next trial.
 
-        A report for another trial, of another length or kind, not finite, or such as no user sends is refused
-        with a ValueError, and nothing changes.
+        ValueError, and nothing changes, for a report that no user sends in this trial, or that is not finite.
         """
         _checks.instance("report", report, Report)
         if report.trial != self._trial:

@@ -1,7 +1,4 @@
-"""The user's side: a device that reports privately, a world to play in, and what goes to and fro.
-
-The server sends a reduced strategy, the user a symbol or noisy values.
-"""
+"""The user's side: a device that reports privately, a world to play in, and what goes to and fro."""
 
 from __future__ import annotations
 

@@ -55,14 +55,11 @@ def _list(key: str, what: str, item: str, item_what: str, optional: bool = True)
 
 
 def joined(fields: tuple[Field, ...]) -> str:
-    """Return the pattern of a row: every field a group of its own, space after each.
-
-    A field that may be left out may not begin and then go wrong: such a row does not fit.
-    """
+    """Return the pattern of a row: every field a group of its own, space after each."""
     parts = []
     for field in fields:
         group = f"(?P<{field.key}>{field.pattern})" if field.key else field.pattern
-        part = f"(?:{group}{SPACE})"
+        part = f"(?:{group}{SPACE})"  # one that may be left out may not begin and then go wrong
         parts.append(f"(?>{part}?)(?!{re.escape(field.starts)})" if field.optional else part)
     return "".join(parts)
 
@@ -177,7 +174,7 @@ class Script(NamedTuple):
         """Return the error for a position: file and line, what is wrong, and what may be behind it.
 
         A text that runs over the end of its line, in the entry that begins at `start`, is pointed out: most
-        often its closing quote is missing, and everything after it is read inside out.
+        often its closing quote is missing.
         """
         here, began = self.line(pos), self.line(start)
         words = f"{self.name}, line {here}: {why}"

@@ -44,8 +44,6 @@ class GambitGame:
     Examples
     --------
     >>> game = parse_efg('EFG 2 R "coin" { "A" } c "" 1 "" { "h" 1/3 "t" 2/3 } 0 t "" 1 "" { 6 } t "" 0')
-    >>> game
-    GambitGame(name='<text>', title='coin', comment='', player_labels=('A',))
     >>> game.kind(game.root()), game.actions(0), game.chance(0)
     (-1, ('h', 't'), (Fraction(1, 3), Fraction(2, 3)))
     >>> game.payoff(game.child(0, 0), 0), game.payoff(game.child(0, 1), 0)

@@ -16,15 +16,14 @@ Number = float | Fraction
 #: The probabilities of the actions at a node of another player: (state, player, number of actions) -> list.
 Mixture = Callable[[Any, int, int], list[Number]]
 
-_REFUSE = 1e-5
+_REFUSE = 1e-5  # a sum that is off by more; in files there are few digits
 _WARN = 1e-9
 
 
 def distinct_names(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return a name of its own for every position: its label, or its number where that is no name.
+    """Return a name of its own for every position: its label, or its number where that is empty or repeated.
 
-    A label that is empty or comes up twice is replaced by the position as a string. Where such a number is
-    somebody else's label, all positions go by their numbers.
+    Where such a number is somebody else's label, all positions go by their numbers.
     """
     seen = Counter(labels)
     names = tuple(label if label and seen[label] == 1 else str(i) for i, label in enumerate(labels))
@@ -32,21 +31,14 @@ def distinct_names(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 class Distributions:
-    """Checks probabilities, scales them to a sum of one, and warns once if any had to be scaled visibly.
-
-    Probabilities in files are written with few digits: a sum within 1e-5 of one is taken, and reported by
-    :meth:`warn` when it is off by more than 1e-9.
-    """
+    """Checks probabilities, scales them to a sum of one, and warns once if any had to be scaled visibly."""
 
     def __init__(self) -> None:
         self.n_scaled = 0
         self.first = ""
 
     def __call__(self, probabilities: Sequence[Number], n: int, where: Callable[[], str]) -> list[Number]:
-        """Return `n` probabilities that sum to one, exactly so when they are fractions, or refuse them.
-
-        `where` says what they belong to, for a message.
-        """
+        """Return `n` probabilities that sum to one, fractions exactly so, or refuse what `where` names."""
         result = [_plain(p, where) for p in probabilities]
         if len(result) != n:
             raise ValueError(f"{where()} must have {n} probabilities, got {len(result)}")
@@ -81,17 +73,19 @@ def _plain(p: object, where: Callable[[], str]) -> Number:
 
 
 def mixture(source: Any, opponents: object, distributions: Distributions) -> Mixture | None:
-    """Return how the other players move, checked where it is asked; None stands for uniform play.
-
-    `opponents` is as of :func:`equinoise.games.load`.
-    """
+    """Return how the `opponents` of :func:`equinoise.games.load` move; None stands for uniform play."""
     if isinstance(opponents, str):
         _checks.choice("opponents", opponents, ("uniform",))
         return None
     if callable(getattr(opponents, "action_probabilities", None)):
         if not hasattr(source, "policy_probabilities"):
             raise ValueError("opponents may be a policy object only for a game of OpenSpiel")
-        return _from_policy(source, opponents, distributions)
+
+        def asked(state: Any, player: int, n: int) -> list[Number]:
+            given = source.policy_probabilities(opponents, state, player)
+            return distributions(given, n, lambda: f"opponents, at infoset {source.infoset(state)[1]!r},")
+
+        return asked
     from equinoise.games.policy import Policy
 
     given = opponents.to_dict() if isinstance(opponents, Policy) else opponents
@@ -149,12 +143,3 @@ def row_of(
     elif not isinstance(row, Iterable):
         raise TypeError(f"{where} must hold probabilities, got {_checks.shown(row)}")
     return distributions(list(row), len(actions), lambda: where)
-
-
-def _from_policy(source: Any, policy: Any, distributions: Distributions) -> Mixture:
-
-    def probabilities(state: Any, player: int, n: int) -> list[Number]:
-        given = source.policy_probabilities(policy, state, player)
-        return distributions(given, n, lambda: f"opponents, at infoset {source.infoset(state)[1]!r},")
-
-    return probabilities

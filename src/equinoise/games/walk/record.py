@@ -20,9 +20,8 @@ _SHOWN = 8  # moves of a history in a message
 class Record:
     """The one-sided tree in the order of a depth-first walk: everything as it is first met.
 
-    `refine` splits an infoset that is reached after different moves of the learner, where otherwise it is
-    refused; `exact` weighs with fractions as long as the source does. Weights of the histories of an infoset
-    or leaf are summed; the action above the root is -1.
+    `refine` splits an infoset that forgets the learner's moves, which is else refused; `exact` weighs with
+    fractions as long as the source does. Weights are summed over histories; above the root is action -1.
     """
 
     def __init__(self, player: int, *, refine: bool, exact: bool) -> None:
@@ -84,33 +83,26 @@ class Record:
     def infoset(
         self, key: Hashable, label: str, above: int, n: int, weight: _Probability, actions: Any, state: Any
     ) -> int:
-        """Add a history that ends where the learner moves, and return the first of the infoset's actions.
-
-        `actions` says what these are called in a state.
-        """
+        """Add a history after which the learner moves; return the first of the infoset's actions(state)."""
         number = self._known.get((key, above))
-        if number is None:
-            return self._new_infoset(key, label, above, n, weight, actions(state))
-        if self.n_choices[number] != n:
-            raise self._two_sizes(label, self.n_choices[number], n)
-        self.infoset_reach[number] += weight
-        return self.first_action[number]
-
-    def _new_infoset(
-        self, key: Hashable, label: str, above: int, n: int, weight: _Probability, actions: Sequence[str]
-    ) -> int:
-        number = self._first_of.setdefault(key, self.n_infosets)
-        if number < self.n_infosets:
-            if self.n_choices[number] != n:
-                raise self._two_sizes(label, self.n_choices[number], n)
-            if not self._refine:
-                raise self._forgets(number, above)
-        if n == 0 or len(actions) != n:
-            got = f"{n} and {len(actions)}"
+        labels = actions(state) if number is None else ()
+        like = self._first_of.get(key) if number is None else number
+        if like is not None and self.n_choices[like] != n:
+            words = f"{label!r} of player {self.player} has {self.n_choices[like]} at one and {n} at another"
+            same = "the same actions at all of its histories"
+            raise ValueError(f"game must give an infoset {same}, but {words}")
+        if number is not None:
+            self.infoset_reach[number] += weight
+            return self.first_action[number]
+        if like is not None and not self._refine:
+            raise self._forgets(like, above)
+        if n == 0 or len(labels) != n:
+            got = f"{n} and {len(labels)}"
             raise ValueError(f"game must give infoset {label!r} actions, one label each, got {got}")
+        self._first_of.setdefault(key, self.n_infosets)
         self._known[key, above] = self.n_infosets
         self.n_moves += 1
-        return self._append(label, above, actions, weight)
+        return self._append(label, above, labels, weight)
 
     def _append(self, label: str, above: int, actions: Sequence[str], weight: _Probability) -> int:
         first = self.n_actions
@@ -123,10 +115,6 @@ class Record:
         self.first_action.append(first)
         self.n_choices.append(len(actions))
         return first
-
-    def _two_sizes(self, label: str, one: int, other: int) -> ValueError:
-        words = f"{label!r} of player {self.player} has {one} at one and {other} at another"
-        return ValueError(f"game must give an infoset the same actions at all of its histories, but {words}")
 
     def _past(self, action: int) -> list[int]:
         path = []
@@ -211,9 +199,8 @@ class Record:
         def share(action: int, weight: _Probability) -> float:
             return float(weight / totals[action]) if totals[action] else 1.0 / counts[action]
 
-        infosets = map(share, self.infoset_parent, self.infoset_reach)
-        leaves = map(share, self.leaf_action, self.leaf_reach)
-        return np.array(list(infosets)), np.array(list(leaves))
+        infosets, leaves = (np.array(list(map(share, *pair))) for pair in pairs)
+        return infosets, leaves
 
 
 def _short(label: str) -> str:
@@ -224,20 +211,12 @@ def _short(label: str) -> str:
 
 def _pointers(counts: Ints, first: int) -> Ints:
     """Return where each group begins when groups of these sizes follow one another."""
-    result = np.empty(len(counts) + 1, dtype=np.int64)
-    result[0] = first
-    np.cumsum(counts, out=result[1:])
-    result[1:] += first
-    return seal(result)
-
-
-def _fraction(payoff: _Probability) -> Fraction:
-    return Fraction(payoff if isinstance(payoff, numbers.Rational) else float(payoff))
+    return seal(np.cumsum(np.append(first, counts), dtype=np.int64))
 
 
 def losses(payoffs: Sequence[_Probability]) -> tuple[Floats, tuple[float, float] | None]:
     """Scale payoffs to losses without rounding before the end: floats may be too far apart to subtract."""
-    exact = {payoff: _fraction(payoff) for payoff in set(payoffs)}
+    exact = {u: Fraction(u if isinstance(u, numbers.Rational) else float(u)) for u in set(payoffs)}
     high, low = max(exact.values()), min(exact.values())
     width = high - low or Fraction(1)
     loss = {payoff: float((high - value) / width) for payoff, value in exact.items()}

@@ -157,13 +157,11 @@ class Limits:
         return ValueError(f"{what} must be larger for this game{size}: {self._reached}")
 
     def _play(self, counts: float, source: Any, expand: Expand) -> None:
-        """Play out until so many histories are counted; refuse a game that is surely too large.
-
-        The playouts keep more and more histories at a time, of which some go on where others end.
-        """
+        """Play out until so many histories are counted; refuse a game that is surely too large."""
         enough = 1e3 * _SURE * self.max_histories
         while self._counted < counts:
             estimate = weight = 1.0
+            # kept at a time, more and more: some go on where others end
             counted, states, most = 0, [source.root()], min(1 + len(self._estimates), _WIDEST)
             while states and counted < _MOST and estimate < enough:
                 moves = [(state, i) for state in states for i in range(expand(state)[0])]
@@ -186,10 +184,7 @@ class Limits:
 def walk(
     source: Source, player: object = 0, opponents: object = "uniform", *, recall: str = "check", **limits: Any
 ) -> tuple[GameTree, Environment]:
-    """Build the tree of one player of a source, and the environment that chance and the others make.
-
-    What goes in, what comes out and what is refused is said in :func:`equinoise.games.load`.
-    """
+    """Build the tree of one player of a source, and its environment, as :func:`equinoise.games.load` says."""
     check_source(source)
     index = player_number(source.player_labels, player)
     refine = _checks.choice("recall", recall, ("check", "refine")) == "refine"
@@ -236,9 +231,8 @@ def visit(
 ) -> bool:
     """Meet every history once, depth first, children in order; tell whether a player without a record moves.
 
-    A history comes with its weight, the product of the probabilities of chance and of the players without a
-    record, who move as :func:`mixture` says; with the last action of each of those who have one; and with the
-    number that `found` gave it.
+    A history comes with its weight, the product of the probabilities of chance and of players without a
+    record (:func:`mixture`), the last actions of those who have one, and the number that `found` gave it.
     """
     kind_of, payoff_of, players = source.kind, source.payoff, range(source.n_players)
     expand = getattr(source, "expand", None) or partial(children, source)
