@@ -1,7 +1,6 @@
 """The noise variance optimisation game: every record chooses the scale of the noise that is added to it."""
 
 from abc import ABC, abstractmethod
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,8 +8,8 @@ import numpy as np
 
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
-from equinoise._typing import Any, ArrayLike, Floats, Ints, PathLike
-from equinoise.nvo.histogram import Histogram
+from equinoise._typing import Any, ArrayLike, Executor, Floats, Ints, PathLike
+from equinoise.nvo.histogram import Histogram, sealed
 from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, uniform_scale
 from equinoise.nvo.profile import Evaluation, Profile, evaluate
 from equinoise.nvo.registry import SEARCHES
@@ -52,16 +51,13 @@ class Game(ABC):
 
     def _begin(self, kind: type) -> float:
         """Check the histogram and epsilon, which is kept and returned."""
-        if not isinstance(self.histogram, kind):
-            raise TypeError(f"histogram must be a {kind.__name__}, got {_checks.shown(self.histogram)}")
+        _checks.instance("histogram", self.histogram, kind)
         self._keep("epsilon", _checks.epsilon(self.epsilon, allow_infinite=False))
         return self.epsilon
 
     def _keep(self, name: str, value: Any) -> None:
         """Set a field of a frozen class, once; arrays are sealed."""
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-        object.__setattr__(self, name, value)
+        object.__setattr__(self, name, sealed(value) if isinstance(value, np.ndarray) else value)
 
     @property
     def n(self) -> int:
@@ -78,10 +74,8 @@ class Game(ABC):
 
     def profile(self, counts: ArrayLike, method: str = "given", **found: Any) -> Profile:
         """Return a profile of this game from its counts, int64[K, V]."""
-        kept = np.array(self._counts(counts))
-        kept.flags.writeable = False
         game: Any = self
-        return Profile(game, kept, method, **found)
+        return Profile(game, sealed(np.array(self._counts(counts))), method, **found)
 
     def uniform(self, v: int = 0, method: str = "uniform") -> Profile:
         """Return the profile in which all records use scale v."""
@@ -294,23 +288,14 @@ class NoiseGame(LimitedGame):
         >>> profile.certified, profile.converged
         (True, True)
         """
-        bin_counts, seed = self.histogram.counts, known(seed)
+        counts, seed = self.histogram.counts, known(seed)
         by = ("best_response", {"seed": seed, "start": start, "restarts": restarts, "max_rounds": max_rounds})
-        found = dynamics.run(
-            self.noise.decay,
-            self.noise.total,
-            bin_counts,
-            self.epsilon,
-            start=dynamics.checked_start(start, bin_counts, self.scales),
-            seed=seed,
-            restarts=checked_restarts(restarts, len(bin_counts) * len(self.scales)),
-            max_rounds=_checks.integer("max_rounds", max_rounds, 1),
-            executor=executor,
-            progress=progress,
-            resume=resume,
-        )
-        label = SEARCHES["best-response"].label
-        how: dict[str, Any] = {"seed": seed, "found_by": by}
+        first = dynamics.checked_start(start, counts, self.scales)
+        n = checked_restarts(restarts, len(counts) * len(self.scales))
+        most = _checks.integer("max_rounds", max_rounds, 1)
+        where: dict[str, Any] = {"executor": executor, "progress": progress, "resume": resume}
+        found = dynamics.run(self.noise, counts, self.epsilon, first, seed, most, n_replicates=n, **where)
+        label, how = SEARCHES["best-response"].label, {"seed": seed, "found_by": by}
         profiles = (self.profile(c, label, rounds=r, converged=ended, **how) for c, r, ended in found)
         return max(profiles, key=lambda profile: profile.payoff)
 

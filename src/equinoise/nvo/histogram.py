@@ -37,14 +37,14 @@ class Binned:
     @cached_property
     def pmf(self) -> Floats:
         """Share of the records in each bin, float64[K]."""
-        return _sealed(self.counts / self.n)
+        return sealed(self.counts / self.n)
 
     def without(self, k: int) -> Any:
         """Return the same bins less a record of bin k, the first of them."""
         counts, whole = self.counts.copy(), self  # a frozen dataclass, whichever
         counts[k] -= 1
         bin_of = np.delete(self.bin_of, int(np.flatnonzero(self.bin_of == k)[0]))
-        return replace(whole, counts=_sealed(counts), bin_of=_sealed(bin_of))  # type: ignore[type-var]
+        return replace(whole, counts=sealed(counts), bin_of=sealed(bin_of))  # type: ignore[type-var]
 
 
 class Released:
@@ -218,7 +218,7 @@ class Histogram(Binned):
         elif _checks.flag("whole", whole) and math.ceil(edges[0]) > math.floor(edges[1]):
             raise ValueError(f"whole must be False where no whole number is in {low!r} to {high!r}, got True")
         integers = bool(whole) and max(map(abs, edges)) <= _LARGEST_INTEGER
-        midpoints = _sealed((np.arange(k) + 0.5) / k)
+        midpoints = sealed((np.arange(k) + 0.5) / k)
         return cls(counts, bin_of, midpoints, sensitivity, edges, (low, high), public, integers, apart)
 
     @property
@@ -242,7 +242,8 @@ class Histogram(Binned):
         return np.asarray(units[chosen])
 
 
-def _sealed(array: Array) -> Array:
+def sealed(array: Array) -> Array:
+    """Return an array that nobody can write into."""
     array.flags.writeable = False
     return array
 
@@ -336,11 +337,11 @@ def _count(
         part[:] = place  # a cast cuts off what follows the point: no place is below 0
         np.clip(part, 0, k - 1, out=part)
         counts += np.bincount(part, minlength=k)
-    return _sealed(bin_of), _sealed(counts)
+    return sealed(bin_of), sealed(counts)
 
 
 def _apart(given: Array, bin_of: Ints, at: int, spike: float, k: int) -> tuple[Ints, Ints]:
     """Return bins int64[n] and counts int64[K] where bin `at` holds one value alone, and others go beside."""
     beside = np.where((given > spike) & (at < k - 1) | (at == 0), at + 1, at - 1)
     bins = np.where((bin_of == at) & (given != spike), beside, bin_of)
-    return _sealed(bins), _sealed(np.bincount(bins, minlength=k))
+    return sealed(bins), sealed(np.bincount(bins, minlength=k))

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from equinoise import _checks, _elementary
 from equinoise._typing import Floats, Ints, Sequence
 from equinoise.nvo import kernels
+from equinoise.nvo.histogram import Histogram, sealed
 from equinoise.nvo.search import dynamics
-
-if TYPE_CHECKING:
-    from equinoise.nvo.histogram import Histogram
-
 
 _LARGEST = 2**28  # masses at once: 2 GiB
 
@@ -44,9 +41,7 @@ class Noise(Protocol):
 def masses(noise: Noise, bins: Ints) -> Floats:
     """Return the rows M of the given bins int64[B], float64[B, V, K], sealed; refused above 2 GiB."""
     refuse_large(noise, bins)
-    rows = noise.rows(bins)
-    rows.flags.writeable = False
-    return rows
+    return sealed(noise.rows(bins))
 
 
 def refuse_large(noise: Noise, bins: Ints) -> None:
@@ -168,7 +163,7 @@ def uniform_scale(histogram: Histogram, epsilon: float, rule: str) -> float:
 
     def enough(scale: float) -> bool:
         noise = LaplaceNoise.of(n_bins, np.array([scale]))
-        return dynamics.all_satisfied(noise.decay, noise.total, histogram.counts[:, None], epsilon)
+        return dynamics.all_satisfied(noise, histogram.counts, epsilon)
 
     low, high = _NO_NOISE / n_bins, sufficient_scale(histogram.n, n_bins, epsilon)
     if rule == "amplified":

@@ -19,7 +19,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import ArrayLike, Axes, DataFrame, Flags, Floats, Ints
 from equinoise.nvo import kernels
-from equinoise.nvo.histogram import Released
+from equinoise.nvo.histogram import Released, sealed
 from equinoise.nvo.noise import Noise
 
 if TYPE_CHECKING:
@@ -322,8 +322,7 @@ class Profile(Released):
         bin_of = self.game.histogram.bin_of
         result, each = np.empty(len(bin_of)), np.tile(self.game.scales, len(self.counts))
         result[np.argsort(bin_of, kind="stable")] = np.repeat(each, self.counts.reshape(-1))
-        result.flags.writeable = False
-        return result
+        return sealed(result)
 
     def to_frame(self) -> DataFrame:
         """Return one row per bin: midpoint (of pairs first, second), histogram, released and mean_scale."""

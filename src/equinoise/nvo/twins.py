@@ -10,7 +10,7 @@ from equinoise import _checks
 from equinoise._random import NOISE, stream_key
 from equinoise._typing import Any, Floats, Ints
 from equinoise.mechanisms.laplace import secure_geometric
-from equinoise.nvo.histogram import Histogram, Released
+from equinoise.nvo.histogram import Histogram, Released, sealed
 from equinoise.nvo.profile import Profile, divergence
 from equinoise.nvo.release.composition import DELTA, Composition, compose_pure
 
@@ -142,22 +142,18 @@ def simulated_geometric(epsilon: float, size: int, seed: int) -> Ints:
 
 
 def _begin(histogram: Histogram, epsilon: float) -> float:
-    if not isinstance(histogram, Histogram):
-        raise TypeError(f"histogram must be a Histogram, got {_checks.shown(histogram)}")
-    if not histogram.bounds_given:
+    if not _checks.instance("histogram", histogram, Histogram).bounds_given:
         raise ValueError("histogram must have public bounds, got the data's own: these would not be private")
-    inside = histogram.inside
-    if inside.stop - inside.start < 3:
-        found = inside.stop - inside.start
-        raise ValueError(f"histogram must have n_bins of at least 3 within its bounds, got {found}")
+    n_inside = histogram.inside.stop - histogram.inside.start
+    if n_inside < 3:
+        raise ValueError(f"histogram must have n_bins of at least 3 within its bounds, got {n_inside}")
     return _checks.epsilon(epsilon, allow_infinite=False)
 
 
 def _whole(histogram: Histogram, kept: Floats) -> Floats:
     pmf = np.zeros(histogram.n_bins)
     pmf[histogram.inside] = kept / kept.sum()
-    pmf.flags.writeable = False
-    return pmf
+    return sealed(pmf)
 
 
 def make(
