@@ -66,8 +66,8 @@ class Game(ABC):
 
     def evaluate(self, counts: ArrayLike) -> Evaluation:
         """Evaluate counts int64[K, V], which add up to the histogram over V, from the definition."""
-        given = self._counts(counts)
-        return evaluate(self.noise, self.histogram.counts, given, self.epsilon, self.delta)
+        counts = self._counts(counts)
+        return evaluate(self.noise, self.histogram.counts, counts, self.epsilon, self.delta)
 
     def _counts(self, counts: ArrayLike) -> Ints:
         return dynamics.checked_counts("counts", counts, self.histogram.counts, len(self.scales))
@@ -79,9 +79,8 @@ class Game(ABC):
 
     def uniform(self, v: int = 0, method: str = "uniform") -> Profile:
         """Return the profile in which all records use scale v."""
-        counts = np.zeros((len(self.histogram.counts), len(self.scales)), dtype=np.int64)
-        counts[:, _checks.integer("v", v, 0, len(self.scales) - 1)] = self.histogram.counts
-        return self.profile(counts, method)
+        v = _checks.integer("v", v, 0, len(self.scales) - 1)
+        return self.profile(dynamics.uniform(self.histogram.counts, len(self.scales), v), method)
 
 
 class LimitedGame(Game):
@@ -96,7 +95,7 @@ class LimitedGame(Game):
         counts = self.histogram.counts
         return masses(self.noise, np.flatnonzero(counts)), counts, self.epsilon
 
-    def _run(self, search: str, *, progress: bool = False, **options: Any) -> Profile:
+    def _run(self, search: str, progress: bool = False, **options: Any) -> Profile:
         """Return the profile that a search of :mod:`equinoise.nvo.search` ends with."""
         from equinoise.nvo.search import arrays
 
@@ -124,10 +123,9 @@ class LimitedGame(Game):
             The same give the same bits; None takes randomness from the operating system.
         start : int64[K, V], optional
             A profile to start from. By default all use the scale with the widest noise that certifies all.
-        steps : int
-            Proposals: a microsecond each for a hundred bins, so that the most, 10^10, take hours.
-        progress : bool
-            Whether to show a bar on stderr.
+        steps, progress : int, bool
+            Proposals: a microsecond each for a hundred bins, so that the most, 10^10, take hours; and whether
+            to show a bar on stderr.
 
         Notes
         -----
@@ -138,8 +136,7 @@ class LimitedGame(Game):
         that with two types at once. Steps never leave the certified profiles, and what they pay is the
         divergence. If no uniform profile is certified, a first run lowers the excess over the limits.
         """
-        how: dict[str, Any] = {"seed": seed, "start": start, "steps": steps, "replicate": replicate}
-        return self._run("anneal", progress=progress, **how)
+        return self._run("anneal", progress, seed=seed, start=start, steps=steps, replicate=replicate)
 
     def genetic(
         self,
@@ -170,7 +167,7 @@ class LimitedGame(Game):
         What is found is the best of the last generation, certified only if it happens to be.
         """
         sizes = {"generations": generations, "population": population, "parents": parents, "kept": kept}
-        return self._run("genetic", progress=progress, seed=seed, mutation=mutation, **sizes)
+        return self._run("genetic", progress, seed=seed, mutation=mutation, **sizes)
 
     def exhaustive(self) -> Profile:
         """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`."""
@@ -284,9 +281,8 @@ class NoiseGame(LimitedGame):
         Examples
         --------
         >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> profile = NoiseGame(histogram, epsilon=1).best_response()
-        >>> profile.certified, profile.converged
-        (True, True)
+        >>> NoiseGame(histogram, epsilon=1).best_response().converged
+        True
         """
         counts, seed = self.histogram.counts, known(seed)
         by = ("best_response", {"seed": seed, "start": start, "restarts": restarts, "max_rounds": max_rounds})

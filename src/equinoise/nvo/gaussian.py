@@ -20,7 +20,7 @@ from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import named
 from equinoise.nvo.profile import Profile, deltas, sticks
 from equinoise.nvo.registry import INTERRUPTED, SEARCHES
-from equinoise.nvo.search.dynamics import all_largest
+from equinoise.nvo.search.dynamics import uniform
 
 __all__ = ["GaussianGame", "GaussianNoise", "deltas"]
 
@@ -141,7 +141,7 @@ class _Walk:
     def __init__(self, game: GaussianGame, bins: Ints) -> None:
         self.game, self.bins = game, bins
         self.masses, self.p = game.noise.rows(bins), game.histogram.pmf[bins]
-        self.begin(all_largest(game.histogram.counts[bins], game.scales))
+        self.begin(uniform(game.histogram.counts[bins], len(game.scales), int(game.scales.argmax())))
 
     def begin(self, counts: Ints) -> None:
         self.counts = counts

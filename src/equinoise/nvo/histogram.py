@@ -271,24 +271,17 @@ def _column(values: ArrayLike) -> Array:
 
 
 def _refuse(given: Array) -> None:
+    found = f"dtype {given.dtype}"
     if given.dtype.kind == "O":
-        missing = np.array([_is_missing(entry) for entry in given])
-        if missing.any():
-            where = _first(missing)
-            raise ValueError(f"values must have none missing, got {given[where]} at index {where}")
+        for where, entry in enumerate(given):
+            named = type(entry).__name__ in ("NoneType", "NAType", "NaTType")
+            if named or (isinstance(entry, float) and math.isnan(entry)):
+                raise ValueError(f"values must have none missing, got {entry} at index {where}")
         wrong = [e for e in given if isinstance(e, bool | str) or not isinstance(e, int | float)]
-        raise TypeError(
-            f"values must be an array of numbers, got objects such as {_checks.shown([*wrong, given[0]][0])}"
-        )
-    kind = f"dtype {given.dtype}"
-    if given.dtype.kind in "US":
-        kind = f"text such as {_checks.shown(given[0].item())}"
-    raise TypeError(f"values must be an array of numbers, got {kind}")
-
-
-def _is_missing(entry: object) -> bool:
-    named = entry is None or type(entry).__name__ in ("NAType", "NaTType")
-    return named or (isinstance(entry, float) and math.isnan(entry))
+        found = f"objects such as {_checks.shown([*wrong, given[0]][0])}"
+    elif given.dtype.kind in "US":
+        found = f"text such as {_checks.shown(given[0].item())}"
+    raise TypeError(f"values must be an array of numbers, got {found}")
 
 
 def _first(wrong: Any) -> int:

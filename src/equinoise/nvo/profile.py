@@ -99,8 +99,7 @@ def released(noise: Noise, counts: Ints) -> Floats:
     total = np.zeros((1, noise.n_bins))
     for bins in _blocks(noise, counts):
         kernels.add_all(noise.rows(bins).reshape(-1, noise.n_bins), counts[bins].reshape(-1), total)
-    mass: Floats = total[0]
-    return mass
+    return np.asarray(total[0])
 
 
 def _blocks(noise: Noise, counts: Ints) -> list[Ints]:

@@ -40,6 +40,7 @@ class Twin(Released):
     delta: float = 0.0
     scales: tuple[float, ...] = ()
 
+    game = property(lambda self: self)
     n = n_satisfied = property(lambda self: self.histogram.n)
     realised_epsilon = realised_epsilon_addition = property(lambda self: self.epsilon)  # whatever the records
 

@@ -7,7 +7,6 @@ import time
 from equinoise import _checks, _results
 from equinoise._typing import Any, Mapping, Sequence
 from equinoise.nvo.release.composition import DELTA
-from equinoise.nvo.twins import Twin
 
 Ends = tuple[float, float] | None  # public bounds of a column
 NOT_PRIVATE = "seeded: not private"
@@ -125,19 +124,17 @@ def statement(asked: Mapping[str, Any], sample: bytes, rows: int) -> dict[str, A
     """
     bounds, seed = asked["bounds"], asked["seed"]
     promise, limits = words(asked, [bounds], method=asked["method"])
-    plain: dict[str, Any] = _results.plain(
-        {
-            "promise": promise,
-            "limits": limits,
-            "warnings": _cautions([bounds], seed),
-            **asked,
-            "sampling": SYSTEM if seed is None else NOT_PRIVATE,
-            "sample": {"sha256": hashlib.sha256(sample).hexdigest(), "rows": rows},
-            "date": time.strftime("%Y-%m-%d", time.gmtime()),
-            "versions": _results.versions(),
-        }
-    )
-    return plain
+    facts = {
+        "promise": promise,
+        "limits": limits,
+        "warnings": _cautions([bounds], seed),
+        **asked,
+        "sampling": SYSTEM if seed is None else NOT_PRIVATE,
+        "sample": {"sha256": hashlib.sha256(sample).hexdigest(), "rows": rows},
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "versions": _results.versions(),
+    }
+    return dict(_results.plain(facts))
 
 
 def certificate(
@@ -154,13 +151,11 @@ def certificate(
     every value that the last one may have, and compare. :func:`statement` is for others. As many rows as
     records by default; a seed of None is the system's randomness; a total is what was asked for of all rows.
     """
-    twin, histogram = isinstance(profile, Twin), profile.histogram
-    game = profile if twin else profile.game
+    game, histogram = profile.game, profile.histogram
     drawn = _checks.integer("rows", histogram.n if rows is None else rows, 1)
-    if seed is not None:
-        seed = _checks.integer("seed", seed, 0)
-    composed = profile.composed(drawn, delta)
+    seed, composed = _checks.seed(seed), profile.composed(drawn, delta)
     public = [column.bounds if column.bounds_given else None for column in histogram.columns]
+    twin = game is profile
     method = profile.method + ", replace" * (profile.neighbours == "replace") if twin else "nvo"
     asked = {"epsilon": game.epsilon if total is None else None, "total_epsilon": total, "rows": rows}
     promise, limits = words(asked, public, method=method, delta=game.delta)
@@ -196,5 +191,4 @@ def certificate(
         "method": profile.method,
         "versions": _results.versions(),
     }
-    plain: dict[str, Any] = _results.plain(facts)
-    return plain
+    return dict(_results.plain(facts))

@@ -69,6 +69,13 @@ def checked_counts(
     return given
 
 
+def uniform(bin_counts: Ints, n_scales: int, v: int) -> Ints:
+    """Return the profile int64[K, V] in which all of int64[K] records use scale v."""
+    counts = np.zeros((len(bin_counts), n_scales), dtype=np.int64)
+    counts[:, v] = bin_counts
+    return counts
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """A profile that a search ended with.
@@ -111,9 +118,7 @@ class Table:
 
     def uniform(self, v: int) -> Ints:
         """Return the profile int64[T] in which all use one scale."""
-        counts = np.zeros((len(self.records), self.shape[1]), dtype=np.int64)
-        counts[:, v] = self.records
-        return counts.ravel()
+        return uniform(self.records, self.shape[1], v).ravel()
 
     def found(self, counts: Ints) -> Found:
         """Return what a search gives back, from counts int64[T]."""
@@ -147,14 +152,7 @@ def checked_start(start: str | ArrayLike, bin_counts: Ints, scales: Floats) -> I
     if not isinstance(start, str):
         return checked_counts("start", start, bin_counts, len(scales))
     drawn = _checks.choice("start", start, ("largest", "random")) == "random"
-    return None if drawn else all_largest(bin_counts, scales)
-
-
-def all_largest(bin_counts: Ints, scales: Floats) -> Ints:
-    """Return the profile int64[K, V] in which all of int64[K] records use the largest scale."""
-    counts = np.zeros((len(bin_counts), len(scales)), dtype=np.int64)
-    counts[:, int(np.argmax(scales))] = bin_counts
-    return counts
+    return None if drawn else uniform(bin_counts, len(scales), int(scales.argmax()))
 
 
 def run(
