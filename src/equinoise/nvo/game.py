@@ -157,10 +157,9 @@ class LimitedGame(Game):
             Generations after the first, which is random, and the profiles of each.
         parents, kept : int
             The best of a generation, at least 2, of which children are made; and how many of these live on.
-        mutation : float
-            Probability of a record to change to another option, in every child.
-        progress : bool
-            Whether to show a bar on stderr. Ctrl-C ends it as it does :meth:`anneal`.
+        mutation, progress : float, bool
+            Probability of a record to change to another option, in every child; and whether to show a bar on
+            stderr. Ctrl-C ends it as it does :meth:`anneal`.
 
         Notes
         -----
@@ -308,8 +307,7 @@ class NoiseGame(LimitedGame):
         Examples
         --------
         >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> game = NoiseGame(histogram, epsilon=1)
-        >>> [game.laplace(rule).certified for rule in ("paper", "amplified", "smallest")]
+        >>> [NoiseGame(histogram, 1).laplace(rule).certified for rule in ("paper", "amplified", "smallest")]
         [True, True, True]
         """
         scale = uniform_scale(self.histogram, self.epsilon, rule)

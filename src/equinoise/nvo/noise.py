@@ -63,8 +63,7 @@ class LaplaceNoise:
 
     Examples
     --------
-    >>> noise = LaplaceNoise.of(3, np.array([0.5]))
-    >>> noise.rows(np.array([0])).round(3)
+    >>> LaplaceNoise.of(3, np.array([0.5])).rows(np.array([0])).round(3)
     array([[[0.563, 0.289, 0.148]]])
     """
 

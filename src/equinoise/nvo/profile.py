@@ -44,9 +44,8 @@ class Evaluation:
     --------
     >>> from equinoise.nvo import Histogram, NoiseGame
     >>> histogram = Histogram.from_values([150, 160, 160, 170], n_bins=5, bounds=(150, 170))
-    >>> found = NoiseGame(histogram, epsilon=1.0).laplace("amplified").evaluation
-    >>> found.n_satisfied, found.realised_epsilon <= 1.0
-    (4, True)
+    >>> NoiseGame(histogram, epsilon=1.0).laplace("amplified").evaluation.n_satisfied
+    4
     """
 
     n_satisfied: int

@@ -78,9 +78,8 @@ def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
     Examples
     --------
     >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], 21, bounds=(140, 220))
-    >>> twin = one_draw_private(histogram, epsilon=1.0)
-    >>> twin.certified, float(twin.pmf.sum().round(12)), twin.sample(3, seed=1).dtype
-    (True, 1.0, dtype('int64'))
+    >>> one_draw_private(histogram, epsilon=1.0).sample(3, seed=1).dtype
+    dtype('int64')
     """
     asked = _begin(histogram, epsilon)
     level = min(asked, _DEEPEST) * _SURE
@@ -120,9 +119,8 @@ def private_histogram(
     Examples
     --------
     >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], 21, bounds=(140, 220))
-    >>> twin = private_histogram(histogram, epsilon=1.0, seed=1)
-    >>> twin.certified, float(twin.pmf.sum().round(12)), twin.composed(rows=10**6).epsilon
-    (True, 1.0, 1.0)
+    >>> private_histogram(histogram, epsilon=1.0, seed=1).composed(rows=10**6).epsilon
+    1.0
     """
     level = _begin(histogram, epsilon)
     changed = NEIGHBOURS[_checks.choice("neighbours", neighbours, tuple(NEIGHBOURS))]

@@ -123,17 +123,14 @@ def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
     if largest > _DEEP:
         return min(largest, _by_renyi(np.array([epsilon, -epsilon]), np.array([p, q]), draws, delta))
 
-    def tails(k: int) -> tuple[float, float]:
-        return float(binom.sf(k - 1, draws, p)), float(binom.sf(k - 1, draws, q))
-
     low, high = draws // 2, draws  # the least k whose loss has a delta small enough
     while high > low + 1:
         middle = (low + high) // 2
-        above, below = tails(middle)
+        above, below = np.asarray(binom.sf(middle - 1, draws, (p, q))).tolist()
         loss = (2 * middle - draws) * epsilon
         enough = loss >= largest or above - math.exp(loss) * below <= delta
         low, high = (low, middle) if enough else (middle, high)
-    above, below = tails(high)
+    above, below = np.asarray(binom.sf(high - 1, draws, (p, q))).tolist()
     return max(0.0, min(largest, math.log((above - delta) / below) * _OUTWARDS)) if above > delta else 0.0
 
 
