@@ -11,13 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from equinoise import _checks, _elementary, replicates
+from equinoise import _checks, replicates
 from equinoise._random import stream_key
 from equinoise._typing import Any, Floats, Ints, Iterator
 from equinoise.nvo import kernels
 from equinoise.nvo.game import Game, known
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import named
+from equinoise.nvo.noise import exponentials, named
 from equinoise.nvo.profile import Profile, deltas, sticks
 from equinoise.nvo.registry import INTERRUPTED, SEARCHES
 from equinoise.nvo.search.dynamics import uniform
@@ -25,7 +25,6 @@ from equinoise.nvo.search.dynamics import uniform
 __all__ = ["GaussianGame", "GaussianNoise", "deltas"]
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
-_SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
 _INSIDE = 1.0 - 1e-9  # of delta: what rounds cannot make up for
 _GAIN = 1e-12  # of KL, in nats: less is rounding
 _ROUNDS = 200
@@ -56,10 +55,7 @@ class GaussianNoise:
     def rows(self, bins: Ints) -> Floats:
         """Return M of the given bins int64[B], float64[B, V, K]."""
         distance = np.abs(bins[:, None] - np.arange(self.n_bins)) / self.n_bins
-        exponent = -0.5 * (distance[:, None, :] / self.scales[:, None]) ** 2
-        mass = np.empty(exponent.shape)
-        _elementary.fill_exp(np.maximum(exponent, _SMALLEST).ravel(), mass.ravel())
-        mass[exponent <= _SMALLEST] = 0.0
+        mass = exponentials(-0.5 * (distance[:, None, :] / self.scales[:, None]) ** 2)
         return np.asarray(mass / mass.sum(axis=2, keepdims=True))
 
     def column(self, x: int) -> Floats:

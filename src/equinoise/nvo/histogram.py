@@ -194,7 +194,7 @@ class Histogram(Binned):
             _checks.choice("margin", chosen, ("paper",))
         # in units of high - low
         beyond = abs(math.log(2.0 - 2.0 * p)) / reference if paper else _checks.number("margin", chosen, 0.0)
-        low, high = _limits(given) if bounds is None else _bounds(bounds, given)
+        low, high = _bounds(bounds, given)
         span = high - low
         length = span * (1.0 + 2.0 * beyond)
         edges = (low - span * beyond, low - span * beyond + length if beyond else high)
@@ -251,7 +251,8 @@ def sealed(array: Array) -> Array:
 def _column(values: ArrayLike) -> Array:
     """Return values as a one-dimensional array of integers or floats, or refuse them."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"values must have none missing, got a masked one at index {_first(values.mask)}")
+        where = int(np.argmax(values.mask))
+        raise ValueError(f"values must have none missing, got a masked one at index {where}")
     try:
         given = np.asarray(values)
     except ValueError:
@@ -265,7 +266,7 @@ def _column(values: ArrayLike) -> Array:
     if given.size < 2:
         raise ValueError("values must be at least 2: without the only one nothing would be left, got 1")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
-        where = _first(~np.isfinite(given))
+        where = int(np.isfinite(given).argmin())
         raise ValueError(f"values must be finite, got {given[where]} at index {where}")
     return given
 
@@ -284,21 +285,15 @@ def _refuse(given: Array) -> None:
     raise TypeError(f"values must be an array of numbers, got {found}")
 
 
-def _first(wrong: Any) -> int:
-    return int(np.flatnonzero(wrong)[0])
-
-
-def _limits(given: Array) -> tuple[float, float]:
-    low, high = float(given.min()), float(given.max())
-    if low == high:
-        raise ValueError("values must differ where bounds are not given, got one value only")
-    if not math.isfinite(high - low):
-        raise ValueError(f"values must span a finite range, got {low!r} to {high!r}")
-    return low, high
-
-
 def _bounds(bounds: object, given: Array) -> tuple[float, float]:
-    """Return the user's bounds, or refuse them; a value may be outside by what a bin's edge forgives."""
+    """Return the user's bounds or the data's, or refuse them; a bin's edge forgives a value a little."""
+    if bounds is None:
+        low, high = float(given.min()), float(given.max())
+        if low == high:
+            raise ValueError("values must differ where bounds are not given, got one value only")
+        if not math.isfinite(high - low):
+            raise ValueError(f"values must span a finite range, got {low!r} to {high!r}")
+        return low, high
     if not isinstance(bounds, tuple | list | np.ndarray) or len(bounds) != 2:
         raise TypeError(f"bounds must be a pair of numbers, got {_checks.shown(bounds)}")
     low, high = (_checks.number("bounds", bound) for bound in bounds)

@@ -7,13 +7,12 @@ the mass is the sum of counts times m. See :mod:`equinoise.nvo.search.dynamics` 
 
 import numpy as np
 
-from equinoise._elementary import exp, log
+from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 
 MARGIN = 1.0 + 1e-12  # a type must be satisfied by this factor, so that whoever rounds otherwise agrees
 TINY = 1e-300
-_SMALLEST = -690.0  # ln of the smallest mass: what lies below is no outcome at all
 _BELOW = 1.0 - 2.0**-52
 _PLAIN = 1e-6  # from these odds on M <= high S can be asked of rounded sums
 
@@ -161,35 +160,6 @@ def kullback_leibler(p: Floats, q: Floats) -> float:
                 return np.inf
             total += p[x] * log(ratio)
     return total
-
-
-@njit
-def noise_decay(scales: Floats, out: Floats) -> None:
-    """Fill out float64[V, K] with exp(-d/(K b_v)), the noise at a distance of d bins before it is normalised.
-
-    Below e^-690 it is 0: so far away there is no noise. Sums of masses then never meet the
-    numbers too small to be normal, whose digits are few.
-    """
-    n_scales, n_bins = out.shape
-    for v in range(n_scales):
-        for d in range(n_bins):
-            exponent = -(d / n_bins) / scales[v]
-            out[v, d] = exp(exponent) if exponent > _SMALLEST else 0.0
-
-
-@njit
-def noise_total(decay: Floats, out: Floats) -> None:
-    """Fill out float64[K, V] with the sum of decay float64[V, K] over the distances of bin k from all."""
-    n_scales, n_bins = decay.shape
-    for v in range(n_scales):
-        below = 0.0
-        for k in range(n_bins):
-            below += decay[v, k]
-            out[k, v] = below
-        above = 0.0
-        for k in range(n_bins - 2, -1, -1):
-            above += decay[v, n_bins - 1 - k]
-            out[k, v] += above
 
 
 @njit

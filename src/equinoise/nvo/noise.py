@@ -18,6 +18,7 @@ from equinoise.nvo.histogram import Histogram, sealed
 from equinoise.nvo.search import dynamics
 
 _LARGEST = 2**28  # masses at once: 2 GiB
+_SMALLEST = -690.0  # ln of the smallest mass: what lies below is no outcome at all
 
 
 class Noise(Protocol):
@@ -53,6 +54,17 @@ def refuse_large(noise: Noise, bins: Ints) -> None:
         raise ValueError(f"n_bins must be small enough for noise of 2 GiB here, got {found}")
 
 
+def exponentials(exponent: Floats) -> Floats:
+    """Return e^x of x float64[...], and 0 below e^-690: so far away there is no noise.
+
+    Sums of masses then never meet the numbers too small to be normal, whose digits are few.
+    """
+    mass = np.empty(exponent.shape)
+    _elementary.fill_exp(np.maximum(exponent, _SMALLEST).ravel(), mass.reshape(-1))
+    mass[exponent <= _SMALLEST] = 0.0
+    return mass
+
+
 @dataclass(frozen=True, eq=False)
 class LaplaceNoise:
     """Laplace noise on equal bins; noise that would leave the range is not added.
@@ -73,10 +85,11 @@ class LaplaceNoise:
     @classmethod
     def of(cls, n_bins: int, scales: Floats) -> LaplaceNoise:
         """Return the noise of scales float64[V], normalised, on K bins."""
-        decay, total = np.empty((len(scales), n_bins)), np.empty((n_bins, len(scales)))
-        kernels.noise_decay(scales, decay)
-        kernels.noise_total(decay, total)
-        return cls(decay, total)
+        with np.errstate(over="ignore"):
+            decay = exponentials(-(np.arange(n_bins) / n_bins) / scales[:, None])
+        total = decay.cumsum(axis=1)
+        total[:, :-1] += decay[:, 1:].cumsum(axis=1)[:, ::-1]
+        return cls(decay, np.ascontiguousarray(total.T))
 
     @property
     def n_bins(self) -> int:

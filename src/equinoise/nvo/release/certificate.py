@@ -53,7 +53,8 @@ def words(
             f"together by {_change(level)}."
         )
     elif total is not None:
-        rest = f"all rows together to epsilon {total:.4g}, except with probability {_plain(DELTA)}."
+        chance = f"{DELTA:.10f}".rstrip("0")
+        rest = f"all rows together to epsilon {total:.4g}, except with probability {chance}."
         promise = f"Each record{' of any data set' * (method != 'nvo')} is hidden in {rest}"
     elif delta:
         promise = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g} and delta {delta:g}."
@@ -90,10 +91,6 @@ def words(
             "have to do with each other is not in the samples: rows of two do not belong together."
         )
     return f"{promise} {_EACH}", limits
-
-
-def _plain(value: float) -> str:
-    return f"{value:.10f}".rstrip("0")
 
 
 def _change(epsilon: float) -> str:

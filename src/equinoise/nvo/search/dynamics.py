@@ -263,8 +263,7 @@ def make_state(game: _state.Game, bin_counts: Ints) -> _state.State:
     bins[_state.SHARE, : game.of.n_bins] = bin_counts / (game.of.n * math.log(game.of.n_bins))
     types = np.zeros((7, n_types), dtype=np.int64)
     types[[_state.SEEN, _state.PLACE_RARE, _state.PLACE_USED]] = -1
-    now: Any = np.zeros(1, dtype=_state.NOW).view(np.recarray)[0]
-    now.down = now.up = now.low = now.high = 1.0
-    now.worst = math.inf
+    at_first = (*[0] * 7, 1.0, 1.0, math.inf, 0.0, 1.0, 1.0)  # in the end down, up, worst, best, low, high
+    now = np.array([at_first], dtype=_state.NOW).view(np.recarray)[0]
     length, tight = np.zeros(7, dtype=np.int64), np.full((2, _state.N_TIGHT), -1)
     return _state.State(bins, types, length, np.zeros((2, n_types)), tight, np.zeros(game.of.width), now)
