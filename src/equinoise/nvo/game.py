@@ -185,10 +185,8 @@ class NoiseGame(LimitedGame):
 
     Parameters
     ----------
-    histogram : Histogram
-        n records in K bins.
-    epsilon : float
-        What every record asks for: positive and finite.
+    histogram, epsilon : Histogram, float
+        n records in K bins, and what each asks for: positive and finite.
     scales : {"default", "paper", "extended"}, int or float64[V]
         What there is to choose from. "default" has the smallest uniform scale that is enough for these data,
         none (all mass in a record's own bin), and geometric steps from where all bins are alike. "paper" are

@@ -211,12 +211,10 @@ class Profile(Released):
         With the histogram, epsilon and the scales.
     counts : int64[K, V]
         Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
-    method, seed : str, int or None
-        How it was found.
+    method, seed, found_by : str, int or None, (str, dict) or None
+        How it was found, and the game's method, with its options, that finds it again.
     converged, rounds : bool, int
         Whether the method ended by its own rule and not by a limit on its rounds; and these.
-    found_by : (str, dict) or None
-        The game's method, with its options, that finds the profile again.
 
     References
     ----------

@@ -97,10 +97,8 @@ def private_histogram(
 
     Parameters
     ----------
-    histogram : Histogram
-        With public bounds, and at least three bins within them: ValueError otherwise.
-    epsilon : float
-        Of the counts, and so of any number of rows: positive and finite.
+    histogram, epsilon : Histogram, float
+        As for :func:`one_draw_private`, but epsilon is of the counts, and so of any number of rows.
     neighbours, seed : {"add-remove", "replace"}, int or None
         A record comes or goes, or takes another value, at twice the noise. None takes the noise from OpenDP
         (else ImportError), which a real release needs; a seed is for simulation, and tells the counts.

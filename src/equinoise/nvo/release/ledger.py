@@ -63,9 +63,8 @@ def add(path: str | os.PathLike[str], release: Mapping[str, Any]) -> list[dict[s
     """Put a line at the end of a ledger, which is made where it is missing, and return all that it has."""
     line = json.dumps(release, allow_nan=False) + "\n"
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    with os.fdopen(handle, "ab") as file:
-        _files.claimed(file, wait=True)
+    with Path(path).open("ab") as file:
+        _files.claimed(handle := file.fileno(), wait=True)
         size = os.fstat(handle).st_size
         try:
             file.write(line.encode())
