@@ -124,8 +124,7 @@ class LimitedGame(Game):
         start : int64[K, V], optional
             A profile to start from. By default all use the scale with the widest noise that certifies all.
         steps, progress : int, bool
-            Proposals: a microsecond each for a hundred bins, so that the most, 10^10, take hours; and whether
-            to show a bar on stderr.
+            Proposals, a microsecond each for a hundred bins (the most, 10^10, take hours); a bar on stderr.
 
         Notes
         -----
@@ -205,8 +204,7 @@ class NoiseGame(LimitedGame):
     References
     ----------
     .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-       (anonymous, under review), section 4, equations 7 and 8; definition 3.2 and theorem 4.1 for
-       :meth:`laplace`.
+       (anonymous, under review), section 4, equations 7, 8; for :meth:`laplace` definition 3.2, theorem 4.1.
 
     Examples
     --------

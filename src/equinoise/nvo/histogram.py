@@ -151,8 +151,7 @@ class Histogram(Binned):
         Parameters
         ----------
         values : array_like, shape (n,)
-            At least two numbers, none missing, not all equal unless `bounds` are given; any others raise
-            ValueError, and what is no number TypeError.
+            Two or more, none missing, not all equal without `bounds`: ValueError; for no numbers TypeError.
         n_bins : int
             K, from 2 to a million.
         percentile, range_epsilon : float

@@ -69,9 +69,8 @@ def exponentials(exponent: Floats) -> Floats:
 class LaplaceNoise:
     """Laplace noise on equal bins; noise that would leave the range is not added.
 
-    The mass M[k, v, x] is proportional to exp(-|x_k - x|/b_v) and adds up to one over x (the paper's section
-    4.2.1). It is decay[v, |k - x|]/total[k, v], from decay float64[V, K] by distance in bins, and total
-    float64[K, V].
+    M[k, v, x], proportional to exp(-|x_k - x|/b_v), adds up to one over x (the paper's section 4.2.1). It is
+    decay[v, |k - x|]/total[k, v], from decay float64[V, K] by distance in bins, and total float64[K, V].
 
     Examples
     --------

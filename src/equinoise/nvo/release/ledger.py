@@ -85,9 +85,8 @@ def verify(folder: Path, beside: frozenset[str] = frozenset()) -> str:
     """Say in a line what a release's folder holds, or in a ValueError why it is not what was released.
 
     The sample must be that of the certificate, whose promise must be that of what was asked for, and of
-    several columns `beside` names the folders: all that were released, each by its column. Where ``private/``
-    is there, records are put into bins again, and every one must be within epsilon. Of the picture only
-    that it is there is checked.
+    several columns `beside` names the folders: all that were released, each by its column. With ``private/``
+    records are put into bins again, and all must be within epsilon. A picture must be there, whatever it is.
     """
     said, table = _document(folder, "certificate.json"), _content(folder, "sample.csv")
     _content(folder, "distribution.png")

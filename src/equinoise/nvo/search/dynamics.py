@@ -81,8 +81,7 @@ class Found:
     """A profile that a search ended with.
 
     counts int64[K, V] are the records of bin k that use scale v; n_satisfied those whose own epsilon is at
-    most the game's, certified says whether these are all; kl is KL(q || S/n) in nats. A search that was
-    interrupted has not ended.
+    most the game's, all if certified; kl is KL(q || S/n) in nats. An interrupted search has not ended.
     """
 
     counts: Ints
