@@ -1,6 +1,5 @@
 """The noise variance optimisation game: every record chooses the scale of the noise that is added to it."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +9,7 @@ from equinoise import _checks, replicates
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, Executor, Floats, Ints, PathLike
 from equinoise.nvo.histogram import Histogram, sealed
-from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, uniform_scale
+from equinoise.nvo.noise import LaplaceNoise, chosen_scales, masses, uniform_scale
 from equinoise.nvo.profile import Evaluation, Profile, evaluate
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search import dynamics
@@ -31,23 +30,19 @@ def checked_restarts(restarts: object, size: int) -> int:
     return number
 
 
-class Game(ABC):
+class Game:
     """What games of all families of noise share: records, scales, noise, and profiles with their evaluation.
 
-    A family's class sets `histogram`, `epsilon` and `scales`, and has `noise`. A record is satisfied by
-    epsilon where `delta` is 0, else by (epsilon, delta).
+    A family's class sets `histogram`, `epsilon` and `scales`, and has the noise matrix, `noise`. A record is
+    satisfied by epsilon where `delta` is 0, else by (epsilon, delta).
     """
 
     histogram: Any
     epsilon: float
     scales: Any
+    noise: Any  # a Noise
     delta: float = 0.0
     asked: Any = None  # scales by what follows from the records, where these were asked for
-
-    @property
-    @abstractmethod
-    def noise(self) -> Noise:
-        """The noise matrix."""
 
     def _begin(self, kind: type) -> float:
         """Check the histogram and epsilon, which is kept and returned."""

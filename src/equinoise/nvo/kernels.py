@@ -129,24 +129,18 @@ def divergence(game: Game, mass: Floats, work: Floats) -> float:
     """Return KL(share || mass / n) = sum of q ln(q n / mass), from mass float64[K]; work float64[3, K]."""
     for x in range(game.first, game.stop):
         work[0, x] = game.share[x] * log(max(mass[x] * game.inverse[x], TINY))
-    return -_row_sum(work, game.first, game.stop)
-
-
-@njit
-def _row_sum(work: Floats, first: int, stop: int) -> float:
-    """Return the sum of work[0, first:stop], in an order that no processor changes."""
-    a = b = c = d = 0.0
-    x = first
-    while x + 4 <= stop:
+    a = b = c = d = 0.0  # added up in an order that no processor changes
+    x = game.first
+    while x + 4 <= game.stop:
         a += work[0, x]
         b += work[0, x + 1]
         c += work[0, x + 2]
         d += work[0, x + 3]
         x += 4
-    while x < stop:
+    while x < game.stop:
         a += work[0, x]
         x += 1
-    return (a + b) + (c + d)
+    return -((a + b) + (c + d))
 
 
 @njit
