@@ -37,15 +37,6 @@ class Game(NamedTuple):
     odds: float
 
 
-@njit(forceinline=True)
-def _add_masses(masses: Floats, counts: Ints, t: int, work: Floats) -> None:
-    """Add the masses of the types t..t+3 to work[0], in one pass."""
-    a, b, c, d = float(counts[t]), float(counts[t + 1]), float(counts[t + 2]), float(counts[t + 3])
-    for x in range(masses.shape[1]):
-        pair = a * masses[t, x] + b * masses[t + 1, x]
-        work[0, x] += pair + (c * masses[t + 2, x] + d * masses[t + 3, x])
-
-
 @njit
 def add_all(masses: Floats, counts: Ints, work: Floats) -> None:
     """Add the masses of all types to work[0], four at a time; the same bits on every processor."""
@@ -53,7 +44,10 @@ def add_all(masses: Floats, counts: Ints, work: Floats) -> None:
     t = 0
     while t < last:
         if counts[t] | counts[t + 1] | counts[t + 2] | counts[t + 3]:
-            _add_masses(masses, counts, t, work)
+            a, b, c, d = float(counts[t]), float(counts[t + 1]), float(counts[t + 2]), float(counts[t + 3])
+            for x in range(masses.shape[1]):
+                pair = a * masses[t, x] + b * masses[t + 1, x]
+                work[0, x] += pair + (c * masses[t + 2, x] + d * masses[t + 3, x])
         t += 4
     while t < counts.size:
         for x in range(masses.shape[1]):
