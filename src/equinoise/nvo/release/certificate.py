@@ -59,12 +59,10 @@ def words(
     elif delta:
         promise = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g} and delta {delta:g}."
     else:
-        promise = f"changes the probability of each value by {_change(level)}."
+        which = "In a drawn row of any data set, adding or removing any one record"
         if method == "nvo":
             which = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g}: removing any one of them"
-        else:
-            which = "In a drawn row of any data set, adding or removing any one record"
-        promise = f"{which} {promise}"
+        promise = f"{which} changes the probability of each value by {_change(level)}."
     ends = ", ".join(f"{pair[0]:g} to {pair[1]:g}" for pair in bounds if pair)
     public = (
         f"The bounds {ends} count as public. That must be true: if they were looked up in the data, they "
