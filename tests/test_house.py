@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_212,
     "games": 3_494,
     "efb": 2_729,
-    "nvo": 5_390,
+    "nvo": 5_371,
     "bandits": 5_442,
     "inference": 2_079,
     "experiments": 4_128,
