@@ -195,15 +195,7 @@ def test_seeds_restarts_and_executors():
     with ProcessPoolExecutor(2) as pool:
         elsewhere = game.best_response(seed=3, start="random", restarts=8, executor=pool)
     assert (elsewhere.counts == several[3].counts).all()
-    found = dynamics.run(
-        game.noise.decay,
-        game.noise.total,
-        game.histogram.counts,
-        game.epsilon,
-        start=None,
-        seed=3,
-        restarts=8,
-    )
+    found = dynamics.run(game.noise, game.histogram.counts, game.epsilon, None, 3, 10_000, n_replicates=8)
     assert len({counts.tobytes() for counts, _, _ in found}) > 1 or not COMPILED
     assert game.best_response(seed=None).certified
 

@@ -157,16 +157,13 @@ def _explained(file: Path | bytes, mark: str) -> Iterator[None]:
 
 
 def _uneven(words: str, mark: str) -> str:
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", words)
-    if found:
+    text = "whose rows have more fields than its header"
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", words):
         text = f"whose line {found[2]} has {found[3]} fields and not {found[1]}"
-    elif "Length of header" in words:
-        text = "whose rows have more fields than its header"
-    else:
+    elif "Length of header" not in words:
         return f"which does not parse: {' '.join(words.split())}"
-    if mark == ",":
-        text += "; where a comma is the decimal mark, fields need another separator: sep=';', decimal=','"
-    return text
+    comma = "; where a comma is the decimal mark, fields need another separator: sep=';', decimal=','"
+    return text + comma * (mark == ",")
 
 
 def _place(file: Path | bytes, names: list[str], column: object, mark: str, verbose: bool) -> int:

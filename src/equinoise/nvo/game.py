@@ -1,7 +1,5 @@
 """The noise variance optimisation game: every record chooses the scale of the noise that is added to it."""
 
-from abc import ABC, abstractmethod
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,9 +7,9 @@ import numpy as np
 
 from equinoise import _checks, replicates
 from equinoise._random import stream_key
-from equinoise._typing import Any, ArrayLike, Floats, Ints, PathLike
-from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import LaplaceNoise, Noise, chosen_scales, masses, uniform_scale
+from equinoise._typing import Any, ArrayLike, Executor, Floats, Ints, PathLike
+from equinoise.nvo.histogram import Histogram, sealed
+from equinoise.nvo.noise import LaplaceNoise, chosen_scales, masses, uniform_scale
 from equinoise.nvo.profile import Evaluation, Profile, evaluate
 from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search import dynamics
@@ -32,36 +30,29 @@ def checked_restarts(restarts: object, size: int) -> int:
     return number
 
 
-class Game(ABC):
+class Game:
     """What games of all families of noise share: records, scales, noise, and profiles with their evaluation.
 
-    A family's class sets `histogram`, `epsilon` and `scales`, and has `noise`. A record is satisfied by
-    epsilon where `delta` is 0, else by (epsilon, delta).
+    A family's class sets `histogram`, `epsilon` and `scales`, and has the noise matrix, `noise`. A record is
+    satisfied by epsilon where `delta` is 0, else by (epsilon, delta).
     """
 
     histogram: Any
     epsilon: float
     scales: Any
+    noise: Any  # a Noise
     delta: float = 0.0
     asked: Any = None  # scales by what follows from the records, where these were asked for
 
-    @property
-    @abstractmethod
-    def noise(self) -> Noise:
-        """The noise matrix."""
-
     def _begin(self, kind: type) -> float:
         """Check the histogram and epsilon, which is kept and returned."""
-        if not isinstance(self.histogram, kind):
-            raise TypeError(f"histogram must be a {kind.__name__}, got {_checks.shown(self.histogram)}")
+        _checks.instance("histogram", self.histogram, kind)
         self._keep("epsilon", _checks.epsilon(self.epsilon, allow_infinite=False))
         return self.epsilon
 
     def _keep(self, name: str, value: Any) -> None:
         """Set a field of a frozen class, once; arrays are sealed."""
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-        object.__setattr__(self, name, value)
+        object.__setattr__(self, name, sealed(value) if isinstance(value, np.ndarray) else value)
 
     @property
     def n(self) -> int:
@@ -70,24 +61,21 @@ class Game(ABC):
 
     def evaluate(self, counts: ArrayLike) -> Evaluation:
         """Evaluate counts int64[K, V], which add up to the histogram over V, from the definition."""
-        given = self._counts(counts)
-        return evaluate(self.noise, self.histogram.counts, given, self.epsilon, self.delta)
+        counts = self._counts(counts)
+        return evaluate(self.noise, self.histogram.counts, counts, self.epsilon, self.delta)
 
     def _counts(self, counts: ArrayLike) -> Ints:
         return dynamics.checked_counts("counts", counts, self.histogram.counts, len(self.scales))
 
     def profile(self, counts: ArrayLike, method: str = "given", **found: Any) -> Profile:
         """Return a profile of this game from its counts, int64[K, V]."""
-        kept = np.array(self._counts(counts))
-        kept.flags.writeable = False
         game: Any = self
-        return Profile(game, kept, method, **found)
+        return Profile(game, sealed(np.array(self._counts(counts))), method, **found)
 
     def uniform(self, v: int = 0, method: str = "uniform") -> Profile:
         """Return the profile in which all records use scale v."""
-        counts = np.zeros((len(self.histogram.counts), len(self.scales)), dtype=np.int64)
-        counts[:, _checks.integer("v", v, 0, len(self.scales) - 1)] = self.histogram.counts
-        return self.profile(counts, method)
+        v = _checks.integer("v", v, 0, len(self.scales) - 1)
+        return self.profile(dynamics.uniform(self.histogram.counts, len(self.scales), v), method)
 
 
 class LimitedGame(Game):
@@ -102,7 +90,7 @@ class LimitedGame(Game):
         counts = self.histogram.counts
         return masses(self.noise, np.flatnonzero(counts)), counts, self.epsilon
 
-    def _run(self, search: str, *, progress: bool = False, **options: Any) -> Profile:
+    def _run(self, search: str, progress: bool = False, **options: Any) -> Profile:
         """Return the profile that a search of :mod:`equinoise.nvo.search` ends with."""
         from equinoise.nvo.search import arrays
 
@@ -130,10 +118,8 @@ class LimitedGame(Game):
             The same give the same bits; None takes randomness from the operating system.
         start : int64[K, V], optional
             A profile to start from. By default all use the scale with the widest noise that certifies all.
-        steps : int
-            Proposals: a microsecond each for a hundred bins, so that the most, 10^10, take hours.
-        progress : bool
-            Whether to show a bar on stderr.
+        steps, progress : int, bool
+            Proposals, a microsecond each for a hundred bins (the most, 10^10, take hours); a bar on stderr.
 
         Notes
         -----
@@ -144,8 +130,7 @@ class LimitedGame(Game):
         that with two types at once. Steps never leave the certified profiles, and what they pay is the
         divergence. If no uniform profile is certified, a first run lowers the excess over the limits.
         """
-        how: dict[str, Any] = {"seed": seed, "start": start, "steps": steps, "replicate": replicate}
-        return self._run("anneal", progress=progress, **how)
+        return self._run("anneal", progress, seed=seed, start=start, steps=steps, replicate=replicate)
 
     def genetic(
         self,
@@ -166,17 +151,16 @@ class LimitedGame(Game):
             Generations after the first, which is random, and the profiles of each.
         parents, kept : int
             The best of a generation, at least 2, of which children are made; and how many of these live on.
-        mutation : float
-            Probability of a record to change to another option, in every child.
-        progress : bool
-            Whether to show a bar on stderr. Ctrl-C ends it as it does :meth:`anneal`.
+        mutation, progress : float, bool
+            Probability of a record to change to another option, in every child; and whether to show a bar on
+            stderr. Ctrl-C ends it as it does :meth:`anneal`.
 
         Notes
         -----
         What is found is the best of the last generation, certified only if it happens to be.
         """
         sizes = {"generations": generations, "population": population, "parents": parents, "kept": kept}
-        return self._run("genetic", progress=progress, seed=seed, mutation=mutation, **sizes)
+        return self._run("genetic", progress, seed=seed, mutation=mutation, **sizes)
 
     def exhaustive(self) -> Profile:
         """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`."""
@@ -195,10 +179,8 @@ class NoiseGame(LimitedGame):
 
     Parameters
     ----------
-    histogram : Histogram
-        n records in K bins.
-    epsilon : float
-        What every record asks for: positive and finite.
+    histogram, epsilon : Histogram, float
+        n records in K bins, and what each asks for: positive and finite.
     scales : {"default", "paper", "extended"}, int or float64[V]
         What there is to choose from. "default" has the smallest uniform scale that is enough for these data,
         none (all mass in a record's own bin), and geometric steps from where all bins are alike. "paper" are
@@ -217,8 +199,7 @@ class NoiseGame(LimitedGame):
     References
     ----------
     .. [1] *Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach*
-       (anonymous, under review), section 4, equations 7 and 8; definition 3.2 and theorem 4.1 for
-       :meth:`laplace`.
+       (anonymous, under review), section 4, equations 7, 8; for :meth:`laplace` definition 3.2, theorem 4.1.
 
     Examples
     --------
@@ -290,27 +271,17 @@ class NoiseGame(LimitedGame):
         Examples
         --------
         >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> profile = NoiseGame(histogram, epsilon=1).best_response()
-        >>> profile.certified, profile.converged
-        (True, True)
+        >>> NoiseGame(histogram, epsilon=1).best_response().converged
+        True
         """
-        bin_counts, seed = self.histogram.counts, known(seed)
+        counts, seed = self.histogram.counts, known(seed)
         by = ("best_response", {"seed": seed, "start": start, "restarts": restarts, "max_rounds": max_rounds})
-        found = dynamics.run(
-            self.noise.decay,
-            self.noise.total,
-            bin_counts,
-            self.epsilon,
-            start=dynamics.checked_start(start, bin_counts, self.scales),
-            seed=seed,
-            restarts=checked_restarts(restarts, len(bin_counts) * len(self.scales)),
-            max_rounds=_checks.integer("max_rounds", max_rounds, 1),
-            executor=executor,
-            progress=progress,
-            resume=resume,
-        )
-        label = SEARCHES["best-response"].label
-        how: dict[str, Any] = {"seed": seed, "found_by": by}
+        first = dynamics.checked_start(start, counts, self.scales)
+        n = checked_restarts(restarts, len(counts) * len(self.scales))
+        most = _checks.integer("max_rounds", max_rounds, 1)
+        where: dict[str, Any] = {"executor": executor, "progress": progress, "resume": resume}
+        found = dynamics.run(self.noise, counts, self.epsilon, first, seed, most, n_replicates=n, **where)
+        label, how = SEARCHES["best-response"].label, {"seed": seed, "found_by": by}
         profiles = (self.profile(c, label, rounds=r, converged=ended, **how) for c, r, ended in found)
         return max(profiles, key=lambda profile: profile.payoff)
 
@@ -327,8 +298,7 @@ class NoiseGame(LimitedGame):
         Examples
         --------
         >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], bounds=(140, 220))
-        >>> game = NoiseGame(histogram, epsilon=1)
-        >>> [game.laplace(rule).certified for rule in ("paper", "amplified", "smallest")]
+        >>> [NoiseGame(histogram, 1).laplace(rule).certified for rule in ("paper", "amplified", "smallest")]
         [True, True, True]
         """
         scale = uniform_scale(self.histogram, self.epsilon, rule)

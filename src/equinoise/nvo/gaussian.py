@@ -11,21 +11,20 @@ from functools import cached_property
 
 import numpy as np
 
-from equinoise import _checks, _elementary, replicates
+from equinoise import _checks, replicates
 from equinoise._random import stream_key
-from equinoise._typing import Any, Callable, Floats, Ints, Iterator
+from equinoise._typing import Any, Floats, Ints, Iterator
 from equinoise.nvo import kernels
 from equinoise.nvo.game import Game, known
 from equinoise.nvo.histogram import Histogram
-from equinoise.nvo.noise import named
+from equinoise.nvo.noise import exponentials, named
 from equinoise.nvo.profile import Profile, deltas, sticks
 from equinoise.nvo.registry import INTERRUPTED, SEARCHES
-from equinoise.nvo.search.dynamics import all_largest
+from equinoise.nvo.search.dynamics import uniform
 
 __all__ = ["GaussianGame", "GaussianNoise", "deltas"]
 
 _FAR_BELOW = 0.1  # of 1/n, above which delta is warned about
-_SMALLEST = -690.0  # ln of the smallest mass, as for Laplace noise
 _INSIDE = 1.0 - 1e-9  # of delta: what rounds cannot make up for
 _GAIN = 1e-12  # of KL, in nats: less is rounding
 _ROUNDS = 200
@@ -56,10 +55,7 @@ class GaussianNoise:
     def rows(self, bins: Ints) -> Floats:
         """Return M of the given bins int64[B], float64[B, V, K]."""
         distance = np.abs(bins[:, None] - np.arange(self.n_bins)) / self.n_bins
-        exponent = -0.5 * (distance[:, None, :] / self.scales[:, None]) ** 2
-        mass = np.empty(exponent.shape)
-        _elementary.fill_exp(np.maximum(exponent, _SMALLEST).ravel(), mass.ravel())
-        mass[exponent <= _SMALLEST] = 0.0
+        mass = exponentials(-0.5 * (distance[:, None, :] / self.scales[:, None]) ** 2)
         return np.asarray(mass / mass.sum(axis=2, keepdims=True))
 
     def column(self, x: int) -> Floats:
@@ -120,123 +116,102 @@ class GaussianGame(Game):
 
         With a bar on stderr where `progress`; Ctrl-C ends it with the best profile so far.
         """
-        bins, seed = np.flatnonzero(self.histogram.counts), known(seed)
-        masses = self.noise.rows(bins)
-        start = all_largest(self.histogram.counts[bins], self.scales)
-
-        def satisfied(counts: Ints, total: Floats) -> bool:
-            lost = sticks(total, masses[counts > 0], self.n, -1, self.epsilon)
-            return bool((lost <= _INSIDE * self.delta).all())
-
+        seed, bins = known(seed), np.flatnonzero(self.histogram.counts)
+        walk = _Walk(self, bins)
         with replicates.showing(progress):
-            found, rounds, ended = anneal(masses, start, self.histogram.pmf, satisfied, seed=seed)
+            rounds, ended = walk.anneal(seed)
         counts = np.zeros((self.histogram.n_bins, len(self.scales)), dtype=np.int64)
-        counts[bins] = found
+        counts[bins] = walk.counts
         how: dict[str, Any] = {"rounds": rounds, "converged": ended, "found_by": ("solve", {"seed": seed})}
         return self.profile(counts, SEARCHES["anneal"].label, seed=seed, **how)
 
 
-# Search by whole groups under any promise: from a profile that keeps it, never leaving it. Here a record is
-# satisfied by a sum over the bins, not by limits at each of them, and what makes the compiled searches quick
-# says nothing about such a sum: this one looks at all records after every move, for a hundred bins or so.
-
-Judge = Callable[[Ints, Floats], bool]
-
-
 class _Walk:
-    """A profile, what it releases and its KL up to a constant, and moves that every record agrees to."""
+    """A profile int64[B, V] of the bins with records that satisfies all, and moves that keep it so.
 
-    def __init__(self, masses: Floats, start: Ints, target: Floats, satisfied: Judge) -> None:
-        self.masses, self.satisfied = masses, satisfied
-        self.counts = start.copy()
-        self.seen = target > 0.0
-        self.p = target[self.seen]
+    Here a record is satisfied by a sum over the bins, not by limits at each of them, and what makes the
+    compiled searches quick says nothing about such a sum: this one looks at all records after every move, for
+    a hundred bins or so. Of KL it knows all but a constant.
+    """
+
+    def __init__(self, game: GaussianGame, bins: Ints) -> None:
+        self.game, self.bins = game, bins
+        self.masses, self.p = game.noise.rows(bins), game.histogram.pmf[bins]
+        self.begin(uniform(game.histogram.counts[bins], len(game.scales), int(game.scales.argmax())))
+
+    def begin(self, counts: Ints) -> None:
+        self.counts = counts
         self.add_up()
-        self.kl = self._score(self.total[self.seen])
+        self.kl = kernels.kullback_leibler(self.p, self.total[self.bins])
 
     def add_up(self) -> None:
         total = np.zeros((1, self.masses.shape[2]))
         kernels.add_all(self.masses.reshape(-1, total.size), self.counts.reshape(-1), total)
         self.total = total[0]
 
-    def _score(self, total: Floats) -> float:
-        """Return KL up to a constant, infinite where something of the histogram is no longer released."""
-        return kernels.kullback_leibler(self.p, total)
+    def satisfied(self, total: Floats) -> bool:
+        lost = sticks(total, self.masses[self.counts > 0], self.game.n, -1, self.game.epsilon)
+        return bool((lost <= _INSIDE * self.game.delta).all())
 
     def move(self, b: int, v: int, w: int, size: int, below: float) -> bool:
         """Move records of a bin between two scales if KL is then below a limit and all are satisfied."""
-        change = size * (self.masses[b, w] - self.masses[b, v])
-        score = self._score((self.total + change)[self.seen])
-        if not score < below:
+        total = self.total + size * (self.masses[b, w] - self.masses[b, v])
+        kl = kernels.kullback_leibler(self.p, total[self.bins])
+        if not kl < below:
             return False
         self.counts[b, [v, w]] += -size, size
-        if not self.satisfied(self.counts, self.total + change):
+        if not self.satisfied(total):
             self.counts[b, [v, w]] += size, -size
             return False
-        self.total, self.kl = self.total + change, score
+        self.total, self.kl = total, kl
         return True
 
+    def anneal(self, seed: int, steps: int = 20_000) -> tuple[int, bool]:
+        """Move random groups, at first also where KL grows, and descend from the best profile on the way.
 
-def anneal(
-    masses: Floats,
-    start: Ints,
-    target: Floats,
-    satisfied: Judge,
-    *,
-    seed: int | None = 0,
-    steps: int = 20_000,
-) -> tuple[Ints, int, bool]:
-    """Move random groups, at first also where KL grows, and descend from the best profile on the way.
+        In a round of the descent every bin's records are offered every other scale: all of those with one
+        scale, half of them, a quarter, down to one; it ends with a round without a move. Return the rounds,
+        and whether it was not interrupted.
+        """
+        random = np.random.Generator(np.random.Philox(key=stream_key(seed)))
+        best, lowest, rounds = self.counts.copy(), self.kl, 0
+        try:
+            for step in range(steps if self.satisfied(self.total) else 0):
+                replicates.tick(1.0 / steps)
+                temperature = _HOT * (_COLD / _HOT) ** (step / steps)
+                b, v, w, size = self._any_move(random)
+                if v == w or not self.move(b, v, w, size, self.kl + temperature * random.exponential()):
+                    continue
+                if self.kl < lowest:
+                    best, lowest = self.counts.copy(), self.kl
+            self.begin(best.copy())
+            moved = self.satisfied(self.total)
+            while moved and rounds < _ROUNDS:
+                rounds, moved = rounds + 1, False
+                for move in self._moves():
+                    moved |= self.move(*move, self.kl - _GAIN)
+                self.add_up()
+                best = self.counts.copy()
+        except KeyboardInterrupt:
+            self.counts = best
+            warnings.warn(INTERRUPTED, stacklevel=3)
+            return rounds, False
+        return rounds, True
 
-    In a round of the descent every bin's records are offered every other scale: all of those with one scale,
-    half of them, a quarter, down to one; it ends with a round without a move. Noise float64[B, V, X] of the B
-    bins with records, the profile int64[B, V] to start from, the histogram float64[X]. Return the profile
-    (the start where that does not satisfy everybody), the rounds, and whether it was not interrupted.
-    """
-    walk = _Walk(masses, start, target, satisfied)
-    random = np.random.Generator(np.random.Philox(key=stream_key(seed)))
-    best, lowest, rounds = walk.counts.copy(), walk.kl, 0
-    try:
-        for step in range(steps if satisfied(walk.counts, walk.total) else 0):
-            replicates.tick(1.0 / steps)
-            temperature = _HOT * (_COLD / _HOT) ** (step / steps)
-            b, v, w, size = _any_move(walk.counts, random)
-            if v == w or not walk.move(b, v, w, size, walk.kl + temperature * random.exponential()):
-                continue
-            if walk.kl < lowest:
-                best, lowest = walk.counts.copy(), walk.kl
-        walk = _Walk(masses, best, target, satisfied)
-        moved = satisfied(walk.counts, walk.total)
-        while moved and rounds < _ROUNDS:
-            rounds, moved = rounds + 1, False
-            for move in _moves(walk.counts):
-                moved |= walk.move(*move, walk.kl - _GAIN)
-            walk.add_up()
-            best = walk.counts.copy()
-    except KeyboardInterrupt:
-        warnings.warn(INTERRUPTED, stacklevel=3)
-        return best, rounds, False
-    return best, rounds, True
+    def _any_move(self, random: np.random.Generator) -> tuple[int, int, int, int]:
+        """Return bin, scale, other scale and size of a random move: half of the time a whole group."""
+        b = int(random.integers(len(self.counts)))
+        v = int(random.choice(np.flatnonzero(self.counts[b])))
+        most = int(self.counts[b, v])
+        size = int(random.integers(1, most + 1)) if random.random() < 0.5 else most
+        return b, v, int(random.integers(self.counts.shape[1])), size
 
-
-def _any_move(counts: Ints, random: np.random.Generator) -> tuple[int, int, int, int]:
-    """Return bin, scale, other scale and size of a random move: half of the time a whole group."""
-    b = int(random.integers(len(counts)))
-    v = int(random.choice(np.flatnonzero(counts[b])))
-    size = int(counts[b, v])
-    if random.random() < 0.5:
-        size = int(random.integers(1, size + 1))
-    return b, v, int(random.integers(counts.shape[1])), size
-
-
-def _moves(counts: Ints) -> Iterator[tuple[int, int, int, int]]:
-    """Yield bin, scale, other scale and size of every move that the present counts allow."""
-    n_bins, n_scales = counts.shape
-    for b in range(n_bins):
-        for v in range(n_scales):
-            for w in range(n_scales):
-                size = int(counts[b, v]) if v != w else 0
-                while size > 0:
-                    if size <= counts[b, v]:
-                        yield b, v, w, size
-                    size //= 2
+    def _moves(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield bin, scale, other scale and size of every move that the present counts allow."""
+        n_bins, n_scales = self.counts.shape
+        for b, v, w in np.ndindex(n_bins, n_scales, n_scales):
+            size = int(self.counts[b, v]) if v != w else 0
+            while size > 0:
+                if size <= self.counts[b, v]:
+                    yield b, v, w, size
+                size //= 2

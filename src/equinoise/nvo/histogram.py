@@ -37,14 +37,14 @@ class Binned:
     @cached_property
     def pmf(self) -> Floats:
         """Share of the records in each bin, float64[K]."""
-        return _sealed(self.counts / self.n)
+        return sealed(self.counts / self.n)
 
     def without(self, k: int) -> Any:
         """Return the same bins less a record of bin k, the first of them."""
         counts, whole = self.counts.copy(), self  # a frozen dataclass, whichever
         counts[k] -= 1
         bin_of = np.delete(self.bin_of, int(np.flatnonzero(self.bin_of == k)[0]))
-        return replace(whole, counts=_sealed(counts), bin_of=_sealed(bin_of))  # type: ignore[type-var]
+        return replace(whole, counts=sealed(counts), bin_of=sealed(bin_of))  # type: ignore[type-var]
 
 
 class Released:
@@ -151,8 +151,7 @@ class Histogram(Binned):
         Parameters
         ----------
         values : array_like, shape (n,)
-            At least two numbers, none missing, not all equal unless `bounds` are given; any others raise
-            ValueError, and what is no number TypeError.
+            Two or more, none missing, not all equal without `bounds`: ValueError; for no numbers TypeError.
         n_bins : int
             K, from 2 to a million.
         percentile, range_epsilon : float
@@ -194,7 +193,7 @@ class Histogram(Binned):
             _checks.choice("margin", chosen, ("paper",))
         # in units of high - low
         beyond = abs(math.log(2.0 - 2.0 * p)) / reference if paper else _checks.number("margin", chosen, 0.0)
-        low, high = _limits(given) if bounds is None else _bounds(bounds, given)
+        low, high = _bounds(bounds, given)
         span = high - low
         length = span * (1.0 + 2.0 * beyond)
         edges = (low - span * beyond, low - span * beyond + length if beyond else high)
@@ -218,7 +217,7 @@ class Histogram(Binned):
         elif _checks.flag("whole", whole) and math.ceil(edges[0]) > math.floor(edges[1]):
             raise ValueError(f"whole must be False where no whole number is in {low!r} to {high!r}, got True")
         integers = bool(whole) and max(map(abs, edges)) <= _LARGEST_INTEGER
-        midpoints = _sealed((np.arange(k) + 0.5) / k)
+        midpoints = sealed((np.arange(k) + 0.5) / k)
         return cls(counts, bin_of, midpoints, sensitivity, edges, (low, high), public, integers, apart)
 
     @property
@@ -242,7 +241,8 @@ class Histogram(Binned):
         return np.asarray(units[chosen])
 
 
-def _sealed(array: Array) -> Array:
+def sealed(array: Array) -> Array:
+    """Return an array that nobody can write into."""
     array.flags.writeable = False
     return array
 
@@ -250,7 +250,8 @@ def _sealed(array: Array) -> Array:
 def _column(values: ArrayLike) -> Array:
     """Return values as a one-dimensional array of integers or floats, or refuse them."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"values must have none missing, got a masked one at index {_first(values.mask)}")
+        where = int(np.argmax(values.mask))
+        raise ValueError(f"values must have none missing, got a masked one at index {where}")
     try:
         given = np.asarray(values)
     except ValueError:
@@ -264,47 +265,34 @@ def _column(values: ArrayLike) -> Array:
     if given.size < 2:
         raise ValueError("values must be at least 2: without the only one nothing would be left, got 1")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
-        where = _first(~np.isfinite(given))
+        where = int(np.isfinite(given).argmin())
         raise ValueError(f"values must be finite, got {given[where]} at index {where}")
     return given
 
 
 def _refuse(given: Array) -> None:
+    found = f"dtype {given.dtype}"
     if given.dtype.kind == "O":
-        missing = np.array([_is_missing(entry) for entry in given])
-        if missing.any():
-            where = _first(missing)
-            raise ValueError(f"values must have none missing, got {given[where]} at index {where}")
+        for where, entry in enumerate(given):
+            named = type(entry).__name__ in ("NoneType", "NAType", "NaTType")
+            if named or (isinstance(entry, float) and math.isnan(entry)):
+                raise ValueError(f"values must have none missing, got {entry} at index {where}")
         wrong = [e for e in given if isinstance(e, bool | str) or not isinstance(e, int | float)]
-        raise TypeError(
-            f"values must be an array of numbers, got objects such as {_checks.shown([*wrong, given[0]][0])}"
-        )
-    kind = f"dtype {given.dtype}"
-    if given.dtype.kind in "US":
-        kind = f"text such as {_checks.shown(given[0].item())}"
-    raise TypeError(f"values must be an array of numbers, got {kind}")
-
-
-def _is_missing(entry: object) -> bool:
-    named = entry is None or type(entry).__name__ in ("NAType", "NaTType")
-    return named or (isinstance(entry, float) and math.isnan(entry))
-
-
-def _first(wrong: Any) -> int:
-    return int(np.flatnonzero(wrong)[0])
-
-
-def _limits(given: Array) -> tuple[float, float]:
-    low, high = float(given.min()), float(given.max())
-    if low == high:
-        raise ValueError("values must differ where bounds are not given, got one value only")
-    if not math.isfinite(high - low):
-        raise ValueError(f"values must span a finite range, got {low!r} to {high!r}")
-    return low, high
+        found = f"objects such as {_checks.shown([*wrong, given[0]][0])}"
+    elif given.dtype.kind in "US":
+        found = f"text such as {_checks.shown(given[0].item())}"
+    raise TypeError(f"values must be an array of numbers, got {found}")
 
 
 def _bounds(bounds: object, given: Array) -> tuple[float, float]:
-    """Return the user's bounds, or refuse them; a value may be outside by what a bin's edge forgives."""
+    """Return the user's bounds or the data's, or refuse them; a bin's edge forgives a value a little."""
+    if bounds is None:
+        low, high = float(given.min()), float(given.max())
+        if low == high:
+            raise ValueError("values must differ where bounds are not given, got one value only")
+        if not math.isfinite(high - low):
+            raise ValueError(f"values must span a finite range, got {low!r} to {high!r}")
+        return low, high
     if not isinstance(bounds, tuple | list | np.ndarray) or len(bounds) != 2:
         raise TypeError(f"bounds must be a pair of numbers, got {_checks.shown(bounds)}")
     low, high = (_checks.number("bounds", bound) for bound in bounds)
@@ -336,11 +324,11 @@ def _count(
         part[:] = place  # a cast cuts off what follows the point: no place is below 0
         np.clip(part, 0, k - 1, out=part)
         counts += np.bincount(part, minlength=k)
-    return _sealed(bin_of), _sealed(counts)
+    return sealed(bin_of), sealed(counts)
 
 
 def _apart(given: Array, bin_of: Ints, at: int, spike: float, k: int) -> tuple[Ints, Ints]:
     """Return bins int64[n] and counts int64[K] where bin `at` holds one value alone, and others go beside."""
     beside = np.where((given > spike) & (at < k - 1) | (at == 0), at + 1, at - 1)
     bins = np.where((bin_of == at) & (given != spike), beside, bin_of)
-    return _sealed(bins), _sealed(np.bincount(bins, minlength=k))
+    return sealed(bins), sealed(np.bincount(bins, minlength=k))

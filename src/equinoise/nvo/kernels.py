@@ -7,13 +7,12 @@ the mass is the sum of counts times m. See :mod:`equinoise.nvo.search.dynamics` 
 
 import numpy as np
 
-from equinoise._elementary import exp, log
+from equinoise._elementary import log
 from equinoise._jit import njit
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 
 MARGIN = 1.0 + 1e-12  # a type must be satisfied by this factor, so that whoever rounds otherwise agrees
 TINY = 1e-300
-_SMALLEST = -690.0  # ln of the smallest mass: what lies below is no outcome at all
 _BELOW = 1.0 - 2.0**-52
 _PLAIN = 1e-6  # from these odds on M <= high S can be asked of rounded sums
 
@@ -38,15 +37,6 @@ class Game(NamedTuple):
     odds: float
 
 
-@njit(forceinline=True)
-def _add_masses(masses: Floats, counts: Ints, t: int, work: Floats) -> None:
-    """Add the masses of the types t..t+3 to work[0], in one pass."""
-    a, b, c, d = float(counts[t]), float(counts[t + 1]), float(counts[t + 2]), float(counts[t + 3])
-    for x in range(masses.shape[1]):
-        pair = a * masses[t, x] + b * masses[t + 1, x]
-        work[0, x] += pair + (c * masses[t + 2, x] + d * masses[t + 3, x])
-
-
 @njit
 def add_all(masses: Floats, counts: Ints, work: Floats) -> None:
     """Add the masses of all types to work[0], four at a time; the same bits on every processor."""
@@ -54,7 +44,10 @@ def add_all(masses: Floats, counts: Ints, work: Floats) -> None:
     t = 0
     while t < last:
         if counts[t] | counts[t + 1] | counts[t + 2] | counts[t + 3]:
-            _add_masses(masses, counts, t, work)
+            a, b, c, d = float(counts[t]), float(counts[t + 1]), float(counts[t + 2]), float(counts[t + 3])
+            for x in range(masses.shape[1]):
+                pair = a * masses[t, x] + b * masses[t + 1, x]
+                work[0, x] += pair + (c * masses[t + 2, x] + d * masses[t + 3, x])
         t += 4
     while t < counts.size:
         for x in range(masses.shape[1]):
@@ -130,24 +123,18 @@ def divergence(game: Game, mass: Floats, work: Floats) -> float:
     """Return KL(share || mass / n) = sum of q ln(q n / mass), from mass float64[K]; work float64[3, K]."""
     for x in range(game.first, game.stop):
         work[0, x] = game.share[x] * log(max(mass[x] * game.inverse[x], TINY))
-    return -_row_sum(work, game.first, game.stop)
-
-
-@njit
-def _row_sum(work: Floats, first: int, stop: int) -> float:
-    """Return the sum of work[0, first:stop], in an order that no processor changes."""
-    a = b = c = d = 0.0
-    x = first
-    while x + 4 <= stop:
+    a = b = c = d = 0.0  # added up in an order that no processor changes
+    x = game.first
+    while x + 4 <= game.stop:
         a += work[0, x]
         b += work[0, x + 1]
         c += work[0, x + 2]
         d += work[0, x + 3]
         x += 4
-    while x < stop:
+    while x < game.stop:
         a += work[0, x]
         x += 1
-    return (a + b) + (c + d)
+    return -((a + b) + (c + d))
 
 
 @njit
@@ -161,35 +148,6 @@ def kullback_leibler(p: Floats, q: Floats) -> float:
                 return np.inf
             total += p[x] * log(ratio)
     return total
-
-
-@njit
-def noise_decay(scales: Floats, out: Floats) -> None:
-    """Fill out float64[V, K] with exp(-d/(K b_v)), the noise at a distance of d bins before it is normalised.
-
-    Below e^-690 it is 0: so far away there is no noise. Sums of masses then never meet the
-    numbers too small to be normal, whose digits are few.
-    """
-    n_scales, n_bins = out.shape
-    for v in range(n_scales):
-        for d in range(n_bins):
-            exponent = -(d / n_bins) / scales[v]
-            out[v, d] = exp(exponent) if exponent > _SMALLEST else 0.0
-
-
-@njit
-def noise_total(decay: Floats, out: Floats) -> None:
-    """Fill out float64[K, V] with the sum of decay float64[V, K] over the distances of bin k from all."""
-    n_scales, n_bins = decay.shape
-    for v in range(n_scales):
-        below = 0.0
-        for k in range(n_bins):
-            below += decay[v, k]
-            out[k, v] = below
-        above = 0.0
-        for k in range(n_bins - 2, -1, -1):
-            above += decay[v, n_bins - 1 - k]
-            out[k, v] += above
 
 
 @njit

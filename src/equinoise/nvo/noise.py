@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from equinoise import _checks, _elementary
 from equinoise._typing import Floats, Ints, Sequence
 from equinoise.nvo import kernels
+from equinoise.nvo.histogram import Histogram, sealed
 from equinoise.nvo.search import dynamics
 
-if TYPE_CHECKING:
-    from equinoise.nvo.histogram import Histogram
-
-
 _LARGEST = 2**28  # masses at once: 2 GiB
+_SMALLEST = -690.0  # ln of the smallest mass: what lies below is no outcome at all
 
 
 class Noise(Protocol):
@@ -44,9 +42,7 @@ class Noise(Protocol):
 def masses(noise: Noise, bins: Ints) -> Floats:
     """Return the rows M of the given bins int64[B], float64[B, V, K], sealed; refused above 2 GiB."""
     refuse_large(noise, bins)
-    rows = noise.rows(bins)
-    rows.flags.writeable = False
-    return rows
+    return sealed(noise.rows(bins))
 
 
 def refuse_large(noise: Noise, bins: Ints) -> None:
@@ -58,18 +54,27 @@ def refuse_large(noise: Noise, bins: Ints) -> None:
         raise ValueError(f"n_bins must be small enough for noise of 2 GiB here, got {found}")
 
 
+def exponentials(exponent: Floats) -> Floats:
+    """Return e^x of x float64[...], and 0 below e^-690: so far away there is no noise.
+
+    Sums of masses then never meet the numbers too small to be normal, whose digits are few.
+    """
+    mass = np.empty(exponent.shape)
+    _elementary.fill_exp(np.maximum(exponent, _SMALLEST).ravel(), mass.reshape(-1))
+    mass[exponent <= _SMALLEST] = 0.0
+    return mass
+
+
 @dataclass(frozen=True, eq=False)
 class LaplaceNoise:
     """Laplace noise on equal bins; noise that would leave the range is not added.
 
-    The mass M[k, v, x] is proportional to exp(-|x_k - x|/b_v) and adds up to one over x (the paper's section
-    4.2.1). It is decay[v, |k - x|]/total[k, v], from decay float64[V, K] by distance in bins, and total
-    float64[K, V].
+    M[k, v, x], proportional to exp(-|x_k - x|/b_v), adds up to one over x (the paper's section 4.2.1). It is
+    decay[v, |k - x|]/total[k, v], from decay float64[V, K] by distance in bins, and total float64[K, V].
 
     Examples
     --------
-    >>> noise = LaplaceNoise.of(3, np.array([0.5]))
-    >>> noise.rows(np.array([0])).round(3)
+    >>> LaplaceNoise.of(3, np.array([0.5])).rows(np.array([0])).round(3)
     array([[[0.563, 0.289, 0.148]]])
     """
 
@@ -79,10 +84,11 @@ class LaplaceNoise:
     @classmethod
     def of(cls, n_bins: int, scales: Floats) -> LaplaceNoise:
         """Return the noise of scales float64[V], normalised, on K bins."""
-        decay, total = np.empty((len(scales), n_bins)), np.empty((n_bins, len(scales)))
-        kernels.noise_decay(scales, decay)
-        kernels.noise_total(decay, total)
-        return cls(decay, total)
+        with np.errstate(over="ignore"):
+            decay = exponentials(-(np.arange(n_bins) / n_bins) / scales[:, None])
+        total = decay.cumsum(axis=1)
+        total[:, :-1] += decay[:, 1:].cumsum(axis=1)[:, ::-1]
+        return cls(decay, np.ascontiguousarray(total.T))
 
     @property
     def n_bins(self) -> int:
@@ -168,7 +174,7 @@ def uniform_scale(histogram: Histogram, epsilon: float, rule: str) -> float:
 
     def enough(scale: float) -> bool:
         noise = LaplaceNoise.of(n_bins, np.array([scale]))
-        return dynamics.all_satisfied(noise.decay, noise.total, histogram.counts[:, None], epsilon)
+        return dynamics.all_satisfied(noise, histogram.counts, epsilon)
 
     low, high = _NO_NOISE / n_bins, sufficient_scale(histogram.n, n_bins, epsilon)
     if rule == "amplified":

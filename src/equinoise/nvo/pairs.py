@@ -14,7 +14,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
-from equinoise.nvo.histogram import Binned, Histogram
+from equinoise.nvo.histogram import Binned, Histogram, sealed
 from equinoise.nvo.noise import LaplaceNoise, named
 
 __all__ = ["PairGame", "PairHistogram", "ProductNoise"]
@@ -110,8 +110,7 @@ class PairHistogram(Binned):
             raise ValueError(f"second must have a value for each of the {x.n} in first, got {y.n}")
         cells = x.bin_of * y.n_bins + y.bin_of
         counts = np.bincount(cells, minlength=x.n_bins * y.n_bins)
-        cells.flags.writeable = counts.flags.writeable = False
-        return cls(x, y, counts, cells)
+        return cls(x, y, sealed(counts), sealed(cells))
 
     @property
     def columns(self) -> tuple[Histogram, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import ArrayLike, Axes, DataFrame, Flags, Floats, Ints
 from equinoise.nvo import kernels
-from equinoise.nvo.histogram import Released
+from equinoise.nvo.histogram import Released, sealed
 from equinoise.nvo.noise import Noise
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ class Evaluation:
     --------
     >>> from equinoise.nvo import Histogram, NoiseGame
     >>> histogram = Histogram.from_values([150, 160, 160, 170], n_bins=5, bounds=(150, 170))
-    >>> found = NoiseGame(histogram, epsilon=1.0).laplace("amplified").evaluation
-    >>> found.n_satisfied, found.realised_epsilon <= 1.0
-    (4, True)
+    >>> NoiseGame(histogram, epsilon=1.0).laplace("amplified").evaluation.n_satisfied
+    4
     """
 
     n_satisfied: int
@@ -99,8 +98,7 @@ def released(noise: Noise, counts: Ints) -> Floats:
     total = np.zeros((1, noise.n_bins))
     for bins in _blocks(noise, counts):
         kernels.add_all(noise.rows(bins).reshape(-1, noise.n_bins), counts[bins].reshape(-1), total)
-    mass: Floats = total[0]
-    return mass
+    return np.asarray(total[0])
 
 
 def _blocks(noise: Noise, counts: Ints) -> list[Ints]:
@@ -213,12 +211,10 @@ class Profile(Released):
         With the histogram, epsilon and the scales.
     counts : int64[K, V]
         Records of bin k that use scale v. Records of one bin are alike, so this is all there is to know.
-    method, seed : str, int or None
-        How it was found.
+    method, seed, found_by : str, int or None, (str, dict) or None
+        How it was found, and the game's method, with its options, that finds it again.
     converged, rounds : bool, int
         Whether the method ended by its own rule and not by a limit on its rounds; and these.
-    found_by : (str, dict) or None
-        The game's method, with its options, that finds the profile again.
 
     References
     ----------
@@ -322,8 +318,7 @@ class Profile(Released):
         bin_of = self.game.histogram.bin_of
         result, each = np.empty(len(bin_of)), np.tile(self.game.scales, len(self.counts))
         result[np.argsort(bin_of, kind="stable")] = np.repeat(each, self.counts.reshape(-1))
-        result.flags.writeable = False
-        return result
+        return sealed(result)
 
     def to_frame(self) -> DataFrame:
         """Return one row per bin: midpoint (of pairs first, second), histogram, released and mean_scale."""

@@ -10,7 +10,7 @@ from equinoise import _checks
 from equinoise._random import NOISE, stream_key
 from equinoise._typing import Any, Floats, Ints
 from equinoise.mechanisms.laplace import secure_geometric
-from equinoise.nvo.histogram import Histogram, Released
+from equinoise.nvo.histogram import Histogram, Released, sealed
 from equinoise.nvo.profile import Profile, divergence
 from equinoise.nvo.release.composition import DELTA, Composition, compose_pure
 
@@ -40,6 +40,7 @@ class Twin(Released):
     delta: float = 0.0
     scales: tuple[float, ...] = ()
 
+    game = property(lambda self: self)
     n = n_satisfied = property(lambda self: self.histogram.n)
     realised_epsilon = realised_epsilon_addition = property(lambda self: self.epsilon)  # whatever the records
 
@@ -77,9 +78,8 @@ def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
     Examples
     --------
     >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], 21, bounds=(140, 220))
-    >>> twin = one_draw_private(histogram, epsilon=1.0)
-    >>> twin.certified, float(twin.pmf.sum().round(12)), twin.sample(3, seed=1).dtype
-    (True, 1.0, dtype('int64'))
+    >>> one_draw_private(histogram, epsilon=1.0).sample(3, seed=1).dtype
+    dtype('int64')
     """
     asked = _begin(histogram, epsilon)
     level = min(asked, _DEEPEST) * _SURE
@@ -97,10 +97,8 @@ def private_histogram(
 
     Parameters
     ----------
-    histogram : Histogram
-        With public bounds, and at least three bins within them: ValueError otherwise.
-    epsilon : float
-        Of the counts, and so of any number of rows: positive and finite.
+    histogram, epsilon : Histogram, float
+        As for :func:`one_draw_private`, but epsilon is of the counts, and so of any number of rows.
     neighbours, seed : {"add-remove", "replace"}, int or None
         A record comes or goes, or takes another value, at twice the noise. None takes the noise from OpenDP
         (else ImportError), which a real release needs; a seed is for simulation, and tells the counts.
@@ -119,9 +117,8 @@ def private_histogram(
     Examples
     --------
     >>> histogram = Histogram.from_values([160, 171, 172, 172, 175, 176, 180, 183], 21, bounds=(140, 220))
-    >>> twin = private_histogram(histogram, epsilon=1.0, seed=1)
-    >>> twin.certified, float(twin.pmf.sum().round(12)), twin.composed(rows=10**6).epsilon
-    (True, 1.0, 1.0)
+    >>> private_histogram(histogram, epsilon=1.0, seed=1).composed(rows=10**6).epsilon
+    1.0
     """
     level = _begin(histogram, epsilon)
     changed = NEIGHBOURS[_checks.choice("neighbours", neighbours, tuple(NEIGHBOURS))]
@@ -142,22 +139,18 @@ def simulated_geometric(epsilon: float, size: int, seed: int) -> Ints:
 
 
 def _begin(histogram: Histogram, epsilon: float) -> float:
-    if not isinstance(histogram, Histogram):
-        raise TypeError(f"histogram must be a Histogram, got {_checks.shown(histogram)}")
-    if not histogram.bounds_given:
+    if not _checks.instance("histogram", histogram, Histogram).bounds_given:
         raise ValueError("histogram must have public bounds, got the data's own: these would not be private")
-    inside = histogram.inside
-    if inside.stop - inside.start < 3:
-        found = inside.stop - inside.start
-        raise ValueError(f"histogram must have n_bins of at least 3 within its bounds, got {found}")
+    n_inside = histogram.inside.stop - histogram.inside.start
+    if n_inside < 3:
+        raise ValueError(f"histogram must have n_bins of at least 3 within its bounds, got {n_inside}")
     return _checks.epsilon(epsilon, allow_infinite=False)
 
 
 def _whole(histogram: Histogram, kept: Floats) -> Floats:
     pmf = np.zeros(histogram.n_bins)
     pmf[histogram.inside] = kept / kept.sum()
-    pmf.flags.writeable = False
-    return pmf
+    return sealed(pmf)
 
 
 def make(

@@ -7,7 +7,6 @@ import time
 from equinoise import _checks, _results
 from equinoise._typing import Any, Mapping, Sequence
 from equinoise.nvo.release.composition import DELTA
-from equinoise.nvo.twins import Twin
 
 Ends = tuple[float, float] | None  # public bounds of a column
 NOT_PRIVATE = "seeded: not private"
@@ -54,17 +53,16 @@ def words(
             f"together by {_change(level)}."
         )
     elif total is not None:
-        rest = f"all rows together to epsilon {total:.4g}, except with probability {_plain(DELTA)}."
+        chance = f"{DELTA:.10f}".rstrip("0")
+        rest = f"all rows together to epsilon {total:.4g}, except with probability {chance}."
         promise = f"Each record{' of any data set' * (method != 'nvo')} is hidden in {rest}"
     elif delta:
         promise = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g} and delta {delta:g}."
     else:
-        promise = f"changes the probability of each value by {_change(level)}."
+        which = "In a drawn row of any data set, adding or removing any one record"
         if method == "nvo":
             which = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g}: removing any one of them"
-        else:
-            which = "In a drawn row of any data set, adding or removing any one record"
-        promise = f"{which} {promise}"
+        promise = f"{which} changes the probability of each value by {_change(level)}."
     ends = ", ".join(f"{pair[0]:g} to {pair[1]:g}" for pair in bounds if pair)
     public = (
         f"The bounds {ends} count as public. That must be true: if they were looked up in the data, they "
@@ -91,10 +89,6 @@ def words(
             "have to do with each other is not in the samples: rows of two do not belong together."
         )
     return f"{promise} {_EACH}", limits
-
-
-def _plain(value: float) -> str:
-    return f"{value:.10f}".rstrip("0")
 
 
 def _change(epsilon: float) -> str:
@@ -125,19 +119,17 @@ def statement(asked: Mapping[str, Any], sample: bytes, rows: int) -> dict[str, A
     """
     bounds, seed = asked["bounds"], asked["seed"]
     promise, limits = words(asked, [bounds], method=asked["method"])
-    plain: dict[str, Any] = _results.plain(
-        {
-            "promise": promise,
-            "limits": limits,
-            "warnings": _cautions([bounds], seed),
-            **asked,
-            "sampling": SYSTEM if seed is None else NOT_PRIVATE,
-            "sample": {"sha256": hashlib.sha256(sample).hexdigest(), "rows": rows},
-            "date": time.strftime("%Y-%m-%d", time.gmtime()),
-            "versions": _results.versions(),
-        }
-    )
-    return plain
+    facts = {
+        "promise": promise,
+        "limits": limits,
+        "warnings": _cautions([bounds], seed),
+        **asked,
+        "sampling": SYSTEM if seed is None else NOT_PRIVATE,
+        "sample": {"sha256": hashlib.sha256(sample).hexdigest(), "rows": rows},
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "versions": _results.versions(),
+    }
+    return dict(_results.plain(facts))
 
 
 def certificate(
@@ -154,13 +146,11 @@ def certificate(
     every value that the last one may have, and compare. :func:`statement` is for others. As many rows as
     records by default; a seed of None is the system's randomness; a total is what was asked for of all rows.
     """
-    twin, histogram = isinstance(profile, Twin), profile.histogram
-    game = profile if twin else profile.game
+    game, histogram = profile.game, profile.histogram
     drawn = _checks.integer("rows", histogram.n if rows is None else rows, 1)
-    if seed is not None:
-        seed = _checks.integer("seed", seed, 0)
-    composed = profile.composed(drawn, delta)
+    seed, composed = _checks.seed(seed), profile.composed(drawn, delta)
     public = [column.bounds if column.bounds_given else None for column in histogram.columns]
+    twin = game is profile
     method = profile.method + ", replace" * (profile.neighbours == "replace") if twin else "nvo"
     asked = {"epsilon": game.epsilon if total is None else None, "total_epsilon": total, "rows": rows}
     promise, limits = words(asked, public, method=method, delta=game.delta)
@@ -196,5 +186,4 @@ def certificate(
         "method": profile.method,
         "versions": _results.versions(),
     }
-    plain: dict[str, Any] = _results.plain(facts)
-    return plain
+    return dict(_results.plain(facts))

@@ -79,34 +79,30 @@ def compose(
     """
     m = _checks.integer("draws", draws, 1)
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    epsilons = {-1: evaluation.epsilon, 1: evaluation.epsilon_addition}
-    n = int(counts.sum())
+    n, kinds = int(counts.sum()), np.argwhere(counts)
+    largest = {-1: evaluation.epsilon[tuple(kinds.T)], 1: evaluation.epsilon_addition[tuple(kinds.T)]}
 
-    def losses(k: int, v: int, sign: int) -> tuple[Floats, Floats]:
+    def losses(i: int, sign: int) -> tuple[Floats, Floats]:
+        k, v = kinds[i]
         mass, others = noise.rows(np.array([k]))[0, v], None
         if sign < 0 and counts[k, v] == 1 and (mass > _NEARLY_ALL * n * evaluation.pmf).any():
             rest = counts.copy()
             rest[k, v] = 0
             others = released(noise, rest)
-        return _losses(mass, evaluation.pmf, n, sign, float(epsilons[sign][k, v]), others)
+        return _losses(mass, evaluation.pmf, n, sign, float(largest[sign][i]), others)
 
-    def largest(k: int, v: int, sign: int) -> float:
-        return float(epsilons[sign][k, v])
+    def least(sign: int) -> float:
+        return _least(largest[sign].tolist(), lambda i: losses(i, sign), m, share)
 
-    kinds = [(int(k), int(v)) for k, v in np.argwhere(counts)]
-    removal, addition = (
-        _least([(k, v, sign) for k, v in kinds], largest, losses, m, share) for sign in epsilons
-    )
+    removal, addition = least(-1), least(1)
     exact = _accountant(m, share) is not None and max(removal, addition) <= _FUTILE
     median = None
     if len(kinds) * len(evaluation.pmf) <= _MOST_MASSES:
-        by_renyi = (_by_renyi(*losses(k, v, -1), m, share) for k, v in kinds)
-        bounds = np.array(
-            list(map(min, by_renyi, (_by_largest(largest(*kind, -1), m, share) for kind in kinds)))
-        )
+        simple = (_by_largest(one, m, share) for one in largest[-1].tolist())
+        bounds = [min(_by_renyi(*losses(i, -1), m, share), bound) for i, bound in enumerate(simple)]
         order = np.argsort(bounds)
         so_far = np.cumsum(counts[counts > 0][order])
-        median = float(bounds[order[int(np.searchsorted(2 * so_far, n))]])
+        median = bounds[order[int(np.searchsorted(2 * so_far, n))]]
     method = "privacy loss distribution" if exact else "Rényi divergence"
     return Composition(m, share, removal, addition, median, method)
 
@@ -127,17 +123,14 @@ def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
     if largest > _DEEP:
         return min(largest, _by_renyi(np.array([epsilon, -epsilon]), np.array([p, q]), draws, delta))
 
-    def tails(k: int) -> tuple[float, float]:
-        return float(binom.sf(k - 1, draws, p)), float(binom.sf(k - 1, draws, q))
-
     low, high = draws // 2, draws  # the least k whose loss has a delta small enough
     while high > low + 1:
         middle = (low + high) // 2
-        above, below = tails(middle)
+        above, below = np.asarray(binom.sf(middle - 1, draws, (p, q))).tolist()
         loss = (2 * middle - draws) * epsilon
         enough = loss >= largest or above - math.exp(loss) * below <= delta
         low, high = (low, middle) if enough else (middle, high)
-    above, below = tails(high)
+    above, below = np.asarray(binom.sf(high - 1, draws, (p, q))).tolist()
     return max(0.0, min(largest, math.log((above - delta) / below) * _OUTWARDS)) if above > delta else 0.0
 
 
@@ -185,8 +178,7 @@ def resolve(
     if not pairs:
         return Resolved(math.inf, math.inf, tried)
     one = [float(np.abs(loss).max()) for loss, _ in pairs]
-    composed = _least([(i,) for i in range(len(pairs))], one.__getitem__, pairs.__getitem__, m, delta)
-    return Resolved(max(one), composed, tried)
+    return Resolved(max(one), _least(one, pairs.__getitem__, m, delta), tried)
 
 
 def _accountant(draws: int, delta: float) -> Any:
@@ -201,29 +193,25 @@ def _accountant(draws: int, delta: float) -> Any:
 
 
 def _least(
-    kinds: Sequence[tuple[int, ...]],
-    largest: Callable[..., float],
-    losses: Callable[..., tuple[Floats, Floats]],
-    draws: int,
-    delta: float,
+    largest: Sequence[float], losses: Callable[[int], tuple[Floats, Floats]], draws: int, delta: float
 ) -> float:
     """Return the largest bound over kinds of records, from ever better bounds of their losses."""
     accountant = _accountant(draws, delta)
-    steps: list[Callable[..., float]] = [
-        lambda *kind: _by_largest(largest(*kind), draws, delta),
-        lambda *kind: _by_renyi(*losses(*kind), draws, delta),
-        lambda *kind: _by_distribution(*losses(*kind), draws, delta, accountant),
+    steps: list[Callable[[int], float]] = [
+        lambda i: _by_largest(largest[i], draws, delta),
+        lambda i: _by_renyi(*losses(i), draws, delta),
+        lambda i: _by_distribution(*losses(i), draws, delta, accountant),
     ][: 2 if accountant is None else 3]
-    queue = [(-steps[0](*kind), 1, kind) for kind in kinds]
+    queue = [(-steps[0](i), 1, i) for i in range(len(largest))]
     heapq.heapify(queue)
     left = _MOST_EXACT
     while True:
-        bound, step, kind = queue[0]
+        bound, step, i = queue[0]
         left -= step == 2
         done = step == len(steps) or left < 0 or bound == 0.0 or math.isinf(bound)
         if done or (step > 1 and -bound > _FUTILE):
             return -bound
-        heapq.heapreplace(queue, (max(bound, -steps[step](*kind)), step + 1, kind))
+        heapq.heapreplace(queue, (max(bound, -steps[step](i)), step + 1, i))
 
 
 def _losses(

@@ -42,7 +42,11 @@ def put(target: Path, files: Mapping[str, bytes]) -> None:
     aside = target.with_name(f".{target.name}.old")
     if aside.exists() and not target.exists():
         aside.rename(target)
-    _clear(target, aside)
+    parts = glob.escape(f".{target.name}.") + "[0-9a-f]" * 12 + ".tmp"
+    for left in (aside, *target.parent.glob(parts)):  # by a kill
+        with _held(left) as free:
+            if free:
+                shutil.rmtree(left, ignore_errors=True)
     made = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
     try:
         made.mkdir()
@@ -76,24 +80,13 @@ def dated(*paths: Path) -> None:
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[bool]:
     """Lock a folder for a block; whether nobody else had. No link is one, and Windows opens none."""
-    try:
-        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
-        yield False
-        return
-    try:
-        yield _files.claimed(handle)
-    finally:
-        os.close(handle)
-
-
-def _clear(target: Path, aside: Path) -> None:
-    """Remove what kills left of earlier writes beside a folder."""
-    name = glob.escape(f".{target.name}.") + "[0-9a-f]" * 12 + ".tmp"
-    for left in (aside, *target.parent.glob(name)):
-        with _held(left) as free:
-            if free:
-                shutil.rmtree(left, ignore_errors=True)
+    with contextlib.ExitStack() as opened:
+        free = False
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            opened.callback(os.close, handle)
+            free = _files.claimed(handle)
+        yield free
 
 
 def _swap(made: Path, target: Path, aside: Path) -> None:

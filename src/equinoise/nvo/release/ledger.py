@@ -63,9 +63,8 @@ def add(path: str | os.PathLike[str], release: Mapping[str, Any]) -> list[dict[s
     """Put a line at the end of a ledger, which is made where it is missing, and return all that it has."""
     line = json.dumps(release, allow_nan=False) + "\n"
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    with os.fdopen(handle, "ab") as file:
-        _files.claimed(file, wait=True)
+    with Path(path).open("ab") as file:
+        _files.claimed(handle := file.fileno(), wait=True)
         size = os.fstat(handle).st_size
         try:
             file.write(line.encode())
@@ -86,9 +85,8 @@ def verify(folder: Path, beside: frozenset[str] = frozenset()) -> str:
     """Say in a line what a release's folder holds, or in a ValueError why it is not what was released.
 
     The sample must be that of the certificate, whose promise must be that of what was asked for, and of
-    several columns `beside` names the folders: all that were released, each by its column. Where ``private/``
-    is there, records are put into bins again, and every one must be within epsilon. Of the picture only
-    that it is there is checked.
+    several columns `beside` names the folders: all that were released, each by its column. With ``private/``
+    records are put into bins again, and all must be within epsilon. A picture must be there, whatever it is.
     """
     said, table = _document(folder, "certificate.json"), _content(folder, "sample.csv")
     _content(folder, "distribution.png")

@@ -50,10 +50,10 @@ def anneal(
     steps = SEARCHES["anneal"].options["steps"].check("steps", steps)
     replicate = _checks.integer("replicate", replicate, 0, 2**63 - 1)
     table = Table(kernel, bin_counts, epsilon)
-    first = None
+    first = []
     if start is not None:
         given = checked_counts("start", start, table.bin_counts, table.shape[1], "bin_counts'")
-        first = given[table.occupied].ravel()
+        first.append(given[table.occupied].ravel())
     steps = min(steps, _affordable(table))
     words = np.zeros(4, dtype=np.uint64)
     moves.first_words(stream_key(seed), replicate, words)
@@ -90,12 +90,11 @@ def _pieces(steps: int) -> Iterator[int]:
         yield min(_PIECE, steps - done)
 
 
-def _certified_start(table: Table, first: Ints | None, words: Words, steps: int) -> Ints:
+def _certified_start(table: Table, first: list[Ints], words: Words, steps: int) -> Ints:
     """Return a certified profile to start from, or the one with most satisfied records that was seen."""
     masses = table.game.masses.reshape(len(table.records), table.shape[1], -1)
     own = masses[np.arange(len(masses)), :, table.occupied].max(axis=0)
-    candidates = [] if first is None else [first]
-    candidates += [table.uniform(int(v)) for v in np.argsort(own, kind="stable")]
+    candidates = first + [table.uniform(int(v)) for v in np.argsort(own, kind="stable")]
     best, most = candidates[0], -1
     for counts in candidates:
         satisfied, _ = table.evaluate(counts)

@@ -2,8 +2,6 @@
 
 import functools
 import math
-import os
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,31 +9,23 @@ import numpy as np
 from equinoise import _checks, replicates
 from equinoise._checkpoint import kept_as
 from equinoise._random import stream_key
-from equinoise._typing import Any, ArrayLike, Callable, Flags, Floats, Ints, Iterator, NamedTuple, Words
+from equinoise._typing import Any, ArrayLike, Callable, Flags, Floats, Ints, Iterator, Words
 from equinoise.nvo.kernels import Game, evaluate
 from equinoise.nvo.search.kernels import response, response_state as _state
 
 
-class Limits(NamedTuple):
-    """A record is private iff ``low <= M[x] / S[x] <= high`` everywhere; odds are (1 - high) / high."""
-
-    low: float
-    high: float
-    odds: float
-
-
-def ratio_limits(n: int, epsilon: float) -> Limits:
-    """Return the limits of the ratios M/S, S with the record's own M, for n records, at least 2.
+def ratio_limits(n: int, epsilon: float) -> tuple[float, float, float]:
+    """Return low, high and odds, (1 - high)/high: a record of n is private iff everywhere low <= M/S <= high.
 
     Without the record x has probability ``(S - M)/(n - 1)`` instead of ``S/n``. That changes by a factor of
     at most e^eps either way iff ``1 - (1 - 1/n) e^eps <= M/S <= 1 - (1 - 1/n) e^-eps``; written here so that
-    neither a tiny nor a huge epsilon loses digits.
+    neither a tiny nor a huge epsilon loses digits. S is with the record's own M.
     """
     high = -math.expm1(-epsilon) + math.exp(-epsilon) / n
     low = 0.0
     if epsilon < -math.log1p(-1.0 / n):
         low = max(math.exp(epsilon) / n - math.expm1(epsilon), 0.0)
-    return Limits(low, high, (1.0 - 1.0 / n) * math.exp(-epsilon) / high)
+    return low, high, (1.0 - 1.0 / n) * math.exp(-epsilon) / high
 
 
 def checked_game(kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> tuple[Floats, Ints, float]:
@@ -79,13 +69,19 @@ def checked_counts(
     return given
 
 
+def uniform(bin_counts: Ints, n_scales: int, v: int) -> Ints:
+    """Return the profile int64[K, V] in which all of int64[K] records use scale v."""
+    counts = np.zeros((len(bin_counts), n_scales), dtype=np.int64)
+    counts[:, v] = bin_counts
+    return counts
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """A profile that a search ended with.
 
     counts int64[K, V] are the records of bin k that use scale v; n_satisfied those whose own epsilon is at
-    most the game's, certified says whether these are all; kl is KL(q || S/n) in nats. A search that was
-    interrupted has not ended.
+    most the game's, all if certified; kl is KL(q || S/n) in nats. An interrupted search has not ended.
     """
 
     counts: Ints
@@ -121,9 +117,7 @@ class Table:
 
     def uniform(self, v: int) -> Ints:
         """Return the profile int64[T] in which all use one scale."""
-        counts = np.zeros((len(self.records), self.shape[1]), dtype=np.int64)
-        counts[:, v] = self.records
-        return counts.ravel()
+        return uniform(self.records, self.shape[1], v).ravel()
 
     def found(self, counts: Ints) -> Found:
         """Return what a search gives back, from counts int64[T]."""
@@ -157,50 +151,30 @@ def checked_start(start: str | ArrayLike, bin_counts: Ints, scales: Floats) -> I
     if not isinstance(start, str):
         return checked_counts("start", start, bin_counts, len(scales))
     drawn = _checks.choice("start", start, ("largest", "random")) == "random"
-    return None if drawn else all_largest(bin_counts, scales)
-
-
-def all_largest(bin_counts: Ints, scales: Floats) -> Ints:
-    """Return the profile int64[K, V] in which all of int64[K] records use the largest scale."""
-    counts = np.zeros((len(bin_counts), len(scales)), dtype=np.int64)
-    counts[:, int(np.argmax(scales))] = bin_counts
-    return counts
+    return None if drawn else uniform(bin_counts, len(scales), int(scales.argmax()))
 
 
 def run(
-    decay: Floats,
-    total: Floats,
-    bin_counts: Ints,
-    epsilon: float,
-    *,
-    start: Ints | None,
-    seed: int | None,
-    restarts: int = 1,
-    max_rounds: int = 10_000,
-    executor: Executor | None = None,
-    progress: bool = False,
-    resume: str | os.PathLike[str] | None = None,
+    noise: Any, bin_counts: Ints, epsilon: float, start: Ints | None, seed: int, max_rounds: int, **how: Any
 ) -> Iterator[tuple[Ints, int, bool]]:
     """Run the dynamics from a profile int64[K, V], or from random ones, over records int64[K].
 
-    decay and total are those of :class:`equinoise.nvo.noise.LaplaceNoise`, the rest as for
-    :meth:`equinoise.nvo.NoiseGame.best_response`. Yield of every restart the counts int64[K, V], the rounds,
-    and whether nobody wanted another option. Restart r is the same for any number of them.
+    The noise is a :class:`equinoise.nvo.noise.LaplaceNoise`; `how` is for :func:`equinoise.replicates.run`.
+    Yield of every restart the counts int64[K, V], the rounds, and whether nobody wanted another option.
+    Restart r is the same for any number of them.
     """
-    game = make_game(decay, total, bin_counts, epsilon)
+    game = make_game(noise.decay, noise.total, bin_counts, epsilon)
     run_one = functools.partial(_run_one, game, bin_counts, start, stream_key(seed), max_rounds)
-    run_block = functools.partial(_run_block, run_one)
-    found = replicates.run(run_block, restarts, executor=executor, progress=progress, resume=resume)
+    found = replicates.run(functools.partial(_run_block, run_one), **how)
     for counts, rounds, converged in zip(*found, strict=True):
         yield counts, int(rounds), bool(converged)
 
 
-def all_satisfied(decay: Floats, total: Floats, counts: Ints, epsilon: float) -> bool:
-    """Return whether a profile, counts int64[K, V], satisfies everybody."""
-    bin_counts = counts.sum(axis=1)
-    game = make_game(decay, total, bin_counts, epsilon)
+def all_satisfied(noise: Any, bin_counts: Ints, epsilon: float) -> bool:
+    """Return whether the only scale of a :class:`equinoise.nvo.noise.LaplaceNoise` satisfies all records."""
+    game = make_game(noise.decay, noise.total, bin_counts, epsilon)
     state = make_state(game, bin_counts)
-    by_bin(game, state)[:] = counts
+    by_bin(game, state)[:] = bin_counts[:, None]
     response.begin(game, state)
     return bool(state.now.unsatisfied == 0)
 
@@ -288,8 +262,7 @@ def make_state(game: _state.Game, bin_counts: Ints) -> _state.State:
     bins[_state.SHARE, : game.of.n_bins] = bin_counts / (game.of.n * math.log(game.of.n_bins))
     types = np.zeros((7, n_types), dtype=np.int64)
     types[[_state.SEEN, _state.PLACE_RARE, _state.PLACE_USED]] = -1
-    now: Any = np.zeros(1, dtype=_state.NOW).view(np.recarray)[0]
-    now.down = now.up = now.low = now.high = 1.0
-    now.worst = math.inf
+    at_first = (*[0] * 7, 1.0, 1.0, math.inf, 0.0, 1.0, 1.0)  # in the end down, up, worst, best, low, high
+    now = np.array([at_first], dtype=_state.NOW).view(np.recarray)[0]
     length, tight = np.zeros(7, dtype=np.int64), np.full((2, _state.N_TIGHT), -1)
     return _state.State(bins, types, length, np.zeros((2, n_types)), tight, np.zeros(game.of.width), now)
