@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_216,
     "games": 3_494,
     "efb": 2_729,
-    "nvo": 5_561,
+    "nvo": 5_619,
     "bandits": 5_471,
     "inference": 2_079,
     "experiments": 4_128,
