@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_216,
     "games": 3_409,
     "efb": 2_691,
-    "nvo": 5_371,
+    "nvo": 5_429,
     "bandits": 5_471,
     "inference": 1_942,
     "experiments": 4_128,

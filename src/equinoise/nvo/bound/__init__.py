@@ -8,7 +8,8 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import ArrayLike, Flags, Floats
-from equinoise.nvo.bound.relaxation import Cuts, Node, Problem, Solution, make_problem, root
+from equinoise.nvo.bound.program import Cuts, Solution
+from equinoise.nvo.bound.relaxation import Node, Problem, make_problem, root
 from equinoise.nvo.search.dynamics import checked_game, ratio_limits
 
 __all__ = ["lower_bound"]

@@ -1,0 +1,253 @@
+"""The linear programs of the relaxation: tangents and rows are added where they fail, until little does."""
+
+import math
+import time
+
+import numpy as np
+
+from equinoise import replicates
+from equinoise._typing import Any, Floats, Ints, NamedTuple
+from equinoise.nvo.bound.relaxation import (
+    Multipliers,
+    Node,
+    Problem,
+    dual_bound,
+    least_masses,
+    left_sides,
+    lifts,
+)
+
+_SPREAD = 8  # tangents of an occupied bin at the start
+_PATIENCE = 3  # linear programs that a tangent lives on for without being used
+_ROWS_A_BIN = 6  # added at once
+_BROKEN = 1e-7  # part of its right side by which a row must fail to be added
+_CLOSE = 2e-7  # nearer than this a linear program's tolerance does not come
+_ROUNDS = 60
+_USED = 1e-9  # a smaller part of a bin's records is rounding
+_SMALLEST = 1e-6  # where a row fails, a tangent is no nearer to 0 than this part of the mass
+_STALLED = 4
+
+
+class Solution(NamedTuple):
+    """Of a node: a bound; parts float64[R, V] of a bin's records and mass float64[K], None where unknown."""
+
+    bound: float
+    parts: Floats | None = None
+    mass: Floats | None = None
+
+
+class Cuts:
+    """Rows and tangents that some node needed; they serve all nodes.
+
+    The keys of `rows` are (bin, place, sign). Tangents: bins int64[j], at which mass, points float64[j], and
+    for how many programs unused, idle int64[j]. scale float64[K] are units of the mass, near its values.
+    """
+
+    def __init__(self, problem: Problem, seconds: float) -> None:
+        self.problem, self.deadline = problem, time.monotonic() + seconds
+        n_bins, n_scales, _ = problem.masses.shape
+        mass = np.einsum("kvx,k->x", problem.masses, problem.records) / n_scales
+        own, shared = problem.records, mass[problem.occupied]
+        self.rows = {(i, int(x), 1.0): None for i, x in enumerate(problem.occupied)}
+        self.bins = np.repeat(np.arange(n_bins), _SPREAD)
+        low, high = np.minimum(own, shared) / 2.0, np.maximum(own, shared) * 2.0
+        self.points = np.geomspace(low, high, _SPREAD, axis=1).ravel()
+        self.idle = np.zeros(len(self.bins), dtype=np.int64)
+        self.scale = np.maximum(mass, 1e-12 * mass.max())
+
+    def relax(self, node: Node, gap: float, enough: float = math.inf) -> Solution:
+        """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value.
+
+        Or until it is enough.
+        """
+        best, parts, mass, stalled = -math.inf, None, None, 0
+        for _ in range(_ROUNDS):
+            replicates.tick()
+            solved = self._solve(node)
+            if solved is None and self.left() == 0.0:
+                break
+            if solved is None:  # and where it is proven, no profile of the node is certified
+                proof = self._solve(node, elastic=True)
+                if proof and dual_bound(self.problem, node, proof[0], objective=False) > 0.0:
+                    return Solution(math.inf)
+                break
+            multipliers, parts = solved
+            mass = np.einsum("kv,kvx->x", parts * self.problem.records[:, None], self.problem.masses)
+            least = least_masses(self.problem, node)
+            points = _levels(least, parts, mass[self.problem.occupied])
+            logs = (parts * np.log(np.maximum(points[:, None], least))).sum(axis=1)
+            value = float(self.problem.share @ (np.log(self.problem.records) - logs))
+            slopes = np.where(multipliers.slopes > 0.0, multipliers.slopes, 1.0 / points)
+            bound = dual_bound(self.problem, node, multipliers._replace(slopes=slopes))
+            close = max(gap * value, _CLOSE)
+            stalled = 0 if bound > best + 0.1 * close else stalled + 1
+            best = max(best, bound)
+            worst = self._add(node, parts, mass, points)
+            found = worst <= 10.0 * _BROKEN and value - best <= close
+            if found or stalled == _STALLED or best >= enough:
+                break
+        return Solution(best, parts, mass)
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def _add(self, node: Node, parts: Floats, mass: Floats, points: Floats) -> float:
+        """Add tangents at points and the rows that fail most; return by which part the worst one fails."""
+        occupied = self.problem.occupied
+        lives = np.flatnonzero(self.idle < _PATIENCE)
+        self.bins = np.concatenate([self.bins[lives], np.arange(len(occupied))])
+        self.points = np.concatenate([self.points[lives], points])
+        self.idle = np.concatenate([self.idle[lives], np.zeros(len(occupied), dtype=np.int64)])
+        self.scale = np.maximum(mass, 1e-12 * mass.max())
+        worst = 0.0
+        for sign, limit in ((1.0, self.problem.high), (-1.0, self.problem.low)):
+            if limit > 0.0:
+                fails = self._fails(node, parts, mass, sign, limit)
+                worst = max(worst, float(fails.max()))
+                places = np.argsort(-fails, axis=1, kind="stable")[:, :_ROWS_A_BIN]
+                most = np.take_along_axis(fails, places, axis=1)
+                for i, x in zip(*np.nonzero(most > _BROKEN), strict=True):
+                    self.rows[int(i), int(places[i, x]), sign] = None
+        return worst
+
+    def _fails(self, node: Node, parts: Floats, mass: Floats, sign: float, limit: float) -> Floats:
+        """Return by which part of its right side every row of one sign fails, float64[R, K]."""
+        left = np.einsum("kv,kvx->kx", parts, self.problem.masses)
+        places = np.arange(len(mass))
+        for i in np.flatnonzero(node.asked.any(axis=1)):
+            bins, signs = np.full(len(mass), i), np.full(len(mass), sign)
+            left[i] = left_sides(self.problem, node, bins, places, signs) @ parts[i]
+        right = limit * mass
+        fails: Floats = np.divide(sign * (left - right), right, out=np.zeros_like(left), where=right > 0.0)
+        return fails
+
+    def _solve(self, node: Node, *, elastic: bool = False) -> tuple[Multipliers, Floats] | None:
+        """Solve one linear program; return its multipliers and parts float64[R, V], None without a solution.
+
+        Variables are the parts, the masses (in units of `scale`) that rows or tangents name, and for every
+        occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
+        by how much all rows are allowed to fail: its multipliers say why they fail.
+        """
+        problem = self.problem
+        n_bins, n_scales, n_places = problem.masses.shape
+        bins, places, signs = (np.array(part) for part in zip(*self.rows, strict=True))
+        needed = np.union1d(problem.occupied, places)
+        first_rest = n_bins * n_scales + len(needed)
+        n_columns = first_rest + (1 if elastic else n_bins)
+        of_place = np.full(n_places, -1)
+        of_place[needed] = np.arange(n_bins * n_scales, first_rest)
+        # rows, each divided by its size
+        left = left_sides(problem, node, bins, places, signs)
+        right = np.where(signs > 0.0, problem.high, problem.low) * self.scale[places]
+        size = np.maximum(left.max(axis=1), right)
+        row, types = np.arange(len(bins)), bins[:, None] * n_scales + np.arange(n_scales)
+        entries = [
+            (np.repeat(row, n_scales), types.ravel(), (left * (signs / size)[:, None]).ravel()),
+            (row, of_place[places], -signs * right / size),
+        ]
+        sides, cost = np.zeros(len(bins)), np.zeros(n_columns)
+        # of the widest scales a node's least and most records
+        most, least = np.flatnonzero(node.most < problem.records.sum()), np.flatnonzero(node.least)
+        ends, way = np.concatenate([most, least]), np.repeat([1.0, -1.0], [len(most), len(least)])
+        for i, v in enumerate(ends, len(bins)):
+            types = (n_scales * np.arange(n_bins)[:, None] + problem.widest[: v + 1]).ravel()
+            counted = way[i - len(bins)] * np.repeat(problem.records, v + 1)
+            entries.append((np.full(len(types), i), types, counted))
+        sides = np.concatenate([sides, node.most[most], -node.least[least]])
+        row = np.arange(len(sides))
+        if elastic:
+            entries.append((row, np.full(len(row), n_columns - 1), np.full(len(row), -1.0)))
+            cost[-1] = 1.0
+        # of the asked types a record at least
+        asks = np.flatnonzero(node.asked.any(axis=1))
+        entries += [
+            (np.full(n_scales, len(row) + i), k * n_scales + np.arange(n_scales), -1.0 * node.asked[k])
+            for i, k in enumerate(asks)
+        ]
+        sides = np.concatenate([sides, -1.0 / problem.records[asks]])
+        if not elastic:  # tangents, h - t - mass/point <= ln(point) - 1
+            row, own = len(sides) + np.arange(len(self.bins)), problem.occupied[self.bins]
+            entries.append((row, first_rest + self.bins, np.full(len(row), -1.0)))
+            entries.append((row, of_place[own], -self.scale[own] / self.points))
+            lifted = lifts(least_masses(problem, node)[self.bins] / self.points[:, None])
+            at, v = np.nonzero(lifted)
+            entries.append((row[at], self.bins[at] * n_scales + v, lifted[at, v]))
+            sides = np.concatenate([sides, np.log(self.points) - 1.0])
+            cost[first_rest:] = problem.share
+        upper = _sparse(entries, len(sides), n_columns)
+        # forbidden types have no records
+        low, high = np.zeros(n_columns), np.full(n_columns, np.inf)
+        low[first_rest:] = 0.0 if elastic else -np.inf
+        high[: node.allowed.size] = node.allowed.ravel()
+        bounds = np.column_stack([low, high])
+        equal = self._equalities(needed, n_columns)
+        found = _minimum(cost, upper, sides, equal, n_bins, bounds, self.left())
+        if found is None:
+            return None
+        x, dual = found
+        slopes = np.ones(n_bins)
+        if not elastic:  # of every bin's tangents, averaged by their multipliers
+            used, share = dual[-len(self.bins) :], problem.share
+            self.idle = np.where(used > 0.0, 0, self.idle + 1)
+            slopes = np.bincount(self.bins, used / self.points, len(share)) / share
+        parts = np.maximum(x[: n_bins * n_scales].reshape(n_bins, n_scales), 0.0)
+        parts /= parts.sum(axis=1, keepdims=True)
+        totals = np.zeros(n_scales)
+        np.add.at(totals, ends, -way * dual[len(bins) :][: len(ends)])
+        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts
+
+    def _equalities(self, needed: Ints, n_columns: int) -> Any:
+        """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
+        n_bins, n_scales, _ = self.problem.masses.shape
+        n_types, of_needed = n_bins * n_scales, np.arange(len(needed))
+        mass = self.problem.masses[:, :, needed] * self.problem.records[:, None, None] / self.scale[needed]
+        mass = mass.reshape(n_types, -1)
+        types, at = np.nonzero(mass > 1e-13)
+        entries = [
+            (np.repeat(np.arange(n_bins), n_scales), np.arange(n_types), np.ones(n_types)),
+            (n_bins + at, types, mass[types, at]),
+            (n_bins + of_needed, n_types + of_needed, np.full(len(needed), -1.0)),
+        ]
+        return _sparse(entries, n_bins + len(needed), n_columns)
+
+
+def _levels(least: Floats, parts: Floats, mass: Floats) -> Floats:
+    """Return where -ln S has its best tangents, float64[R]: w with sum_v parts max(w, least) = mass.
+
+    The left side is the largest of the lines ``w P + rest``, P the part of the scales of the j least masses.
+    """
+    order = np.argsort(least, axis=1, kind="stable")
+    part, low = (np.take_along_axis(values, order, axis=1) for values in (parts, least))
+    shares, below = np.cumsum(part, axis=1), np.cumsum(part * low, axis=1)
+    left = mass[:, None] - below[:, -1:] + below
+    w = np.divide(left, shares, out=np.full_like(low, np.inf), where=shares > _USED).min(axis=1)
+    return np.asarray(np.clip(w, _SMALLEST * mass, mass))
+
+
+def _sparse(entries: list[Any], n_rows: int, n_columns: int) -> Any:
+    """Return a sparse matrix from triples (rows, columns, values)."""
+    from scipy.sparse import csr_array
+
+    rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+    return csr_array((values, (rows, columns)), shape=(n_rows, n_columns))
+
+
+def _minimum(
+    cost: Floats, upper: Any, right: Floats, equal: Any, n_ones: int, bounds: Floats, seconds: float
+) -> tuple[Floats, Floats] | None:
+    """Return where a linear program has its least value, and minus the multipliers of its inequalities.
+
+    The right sides of the equalities are ones, n_ones of them, and then zeros.
+    """
+    from scipy import optimize
+
+    linprog: Any = optimize.linprog  # its types know no sparse matrices
+    how: Any = {"options": {"time_limit": seconds}} if math.isfinite(seconds) else {}
+    sides = np.concatenate([np.ones(n_ones), np.zeros(equal.shape[0] - n_ones)])
+    found = linprog(
+        cost, A_ub=upper, b_ub=right, A_eq=equal, b_eq=sides, bounds=bounds, method="highs", **how
+    )
+    if found.status != 0:
+        return None
+    return found.x, np.maximum(-found.ineqlin.marginals, 0.0)
