@@ -29,11 +29,11 @@ BUDGETS = {
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
     "core": 2_299,
-    "mechanisms": 1_212,
+    "mechanisms": 1_133,
     "games": 3_494,
     "efb": 2_729,
     "nvo": 5_561,
-    "bandits": 5_442,
+    "bandits": 5_294,
     "inference": 2_079,
     "experiments": 4_128,
     "cli": 1_185,

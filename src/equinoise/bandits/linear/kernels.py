@@ -3,12 +3,10 @@
 Arrays are flat over arms and coordinates and have the lanes innermost: row k d + i is coordinate i of arm
 k, and the rows k P to k P + P - 1, P = d(d+1)/2, are the upper triangle of V_k^-1, row by row. All work is
 done in loops over the lanes, which become vector code; between them what belongs to the arm that a lane
-plays is copied out and back. Nothing is reassociated: a replicate has the same bits in any lane, next to any
-others.
+plays is copied out and back. Nothing is reassociated: a replicate has the same bits in any lane.
 
 Streams of a replicate (xoshiro256++ from the block (key; 0, 0, replicate, purpose)): CONTEXT,
-K (2 ceil(d/2) - 1) words a round; REWARD, 2 words a round; NOISE, d words a round. None of them depends on
-what is played.
+K (2 ceil(d/2) - 1) words a round; REWARD, 2; NOISE, d: whatever is played.
 """
 
 import numpy as np
@@ -25,22 +23,6 @@ CONTEXTS, REWARDS, NOISES = 0, 1, 2  # of streams uint64[3, 4, W]
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 
 
-@njit(inline="always")
-def _play(
-    score: Any, fit: Any, plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int
-) -> None:
-    """Play the rounds first..end-1 in all lanes, with the two steps that depend on the policy."""
-    for t in range(first, end):
-        _show(plan, streams, scratch, t)
-        score(learner, scratch)
-        _choose(plan, learner, scratch, t)
-        _draw_rewards(plan, learner, streams, scratch)
-        _take_out(learner, scratch)
-        _regress(scratch)
-        _put_back(plan, learner, scratch)
-        fit(plan, learner, streams, scratch)
-
-
 @njit
 def play(plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int) -> None:
     """Play the rounds first..end-1 in all lanes.
@@ -48,19 +30,16 @@ def play(plan: Plan, learner: Learner, streams: Words, scratch: Round, first: in
     Each round: contexts x_k; the index of an arm, estimate_k' x_k + ||x_k||_{V_k^-1} width(n_k); the arm
     with the largest one, the lowest number among equals; its reward y, of mean theta_k' x_k;
     V_k += x x', b_k += y x, and the estimate stays V_k^-1 b_k.
+
+    What is private has noised sums: the estimate is V_k^-1 (b_k + noise), b_k of clipped rewards; the index
+    has + ||V_k^-1 x_k||_1 noise_width(n_k); and arms never played come first, lowest number first, since
+    before there is any noise an index without its width would never be reached by the others.
     """
-    _play(_score, _estimate, plan, learner, streams, scratch, first, end)
-
-
-@njit
-def play_private(plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int) -> None:
-    """Play the rounds first..end-1 in all lanes as :func:`play` does, on noised sums.
-
-    The estimate is V_k^-1 (b_k + noise), b_k of clipped rewards; the index has + ||V_k^-1 x_k||_1
-    noise_width(n_k); and arms never played come first, lowest number first, since before there is any noise
-    an index without its width would never be reached by the others.
-    """
-    _play(_score_private, _estimate_privately, plan, learner, streams, scratch, first, end)
+    for t in range(first, end):
+        _show(plan, streams, scratch, t)
+        choose(plan, learner, scratch, t)
+        _draw_rewards(plan, learner, streams, scratch)
+        learn(plan, learner, streams, scratch)
 
 
 @njit

@@ -35,8 +35,7 @@ class PrivateBandit(Bandit):
     **What is private.** Two histories are neighbours when they differ in the reward of one round. Whatever
     the rewards, and whoever picks them knowing all choices so far, every sequence of choices has
     probabilities within a factor e^epsilon of each other for two neighbours. :attr:`choices`, :attr:`pulls`,
-    :attr:`private_means`, and all that is made of them, are covered. A person who gives k rewards has k
-    epsilon.
+    :attr:`private_means`, and all that is made of them, are covered. A person of k rewards has k epsilon.
 
     **What is not.** :attr:`means`, ``stderr`` and the saved file come from the true rewards: they are for the
     one who runs the experiment, and not to be published as private. That a reward came, when, and for which
@@ -48,8 +47,7 @@ class PrivateBandit(Bandit):
     private numbers suggested can be tested on the true rewards: with
     :func:`equinoise.inference.shifted_p_value`, or any other p-value with
     :func:`equinoise.inference.adjusted_p_value` and :attr:`rounds` as n. The first loses nothing with the
-    rounds, but no effect within the shift of epsilon can be shown: at 0.1 a mean of 0.5 becomes 0.525, at 1
-    0.73.
+    rounds, but shows no effect within the shift of epsilon: at 0.1 a mean of 0.5 becomes 0.525, at 1 0.73.
 
     Parameters
     ----------
@@ -217,8 +215,7 @@ class UCB(_OpenBandit):
 class PrivateUCB(PrivateBandit):
     """UCB on sums from a private counter for each arm: (S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n [1]_.
 
-    A reward goes into one arm's counter, so every counter has the whole epsilon, and arms added on the way
-    cost no privacy.
+    A reward goes into one arm's counter, so each has the whole epsilon, and arms that are added cost nothing.
 
     Parameters
     ----------

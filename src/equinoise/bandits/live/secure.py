@@ -6,108 +6,89 @@ computes, and however it rounds, is then made of private numbers only.
 """
 
 from equinoise import _checks
-from equinoise._typing import Any
-from equinoise.mechanisms import BinaryCounter, HybridCounter, KaryCounter, secure_laplace
+from equinoise._typing import Any, Words
+from equinoise.bandits.live.player import Player, Setting
+from equinoise.bandits.policies.registry import policy
+from equinoise.mechanisms import COUNTERS, secure_laplace
 
 _STEPS = 2**24  # of a batch's grid, from 0 to 1: sums of up to 2^29 rewards are exact in a float64
 
 
-class _Feed:
-    """Gives rewards to the arms (rows) of a policy's state: here as they are, with drawn noise."""
+class CounterPlayer(Player):
+    """Keeps a secure counter for each row, whose private sums are all that the policy hears of rewards."""
 
-    def __init__(self, n_rows: int, setting: Any) -> None:
-        self._setting, self._epsilon = setting, setting.epsilon or 0.0
-        self._kept = [self._make() for _ in range(n_rows)]
+    def _fresh(self) -> Any:
+        horizon = self._setting.horizon
+        if horizon is None or self._setting.options["counter"] == "hybrid":
+            return COUNTERS["hybrid"].make(self._epsilon)
+        return COUNTERS[self._setting.options["counter"]].make(self._epsilon, horizon)
 
-    def _make(self) -> Any:
-        """Return what is kept of a new row."""
-
-    def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
-        """Give row its reward in round t; after an exception nothing has changed."""
-        kernels.update(state, 0, t, row, reward, noise)
-
-    def keep(self, rows: list[int]) -> None:
-        """Keep these rows alone, in this order."""
-        self._kept = [self._kept[row] for row in rows]
-
-    def add_row(self) -> None:
-        """Begin with one more row."""
-        self._kept.append(self._make())
-
-    def saved(self) -> Any:
-        """Return what it keeps, in the types of JSON."""
-
-    def restore(self, saved: Any, state: Any) -> None:
-        """Go on from what :meth:`saved` returned; ValueError when it does not fit the state."""
-        if saved is not None:
-            raise ValueError("secure must be None without secure noise")
-
-    def _check(self, saved: Any, kept: str) -> None:
-        if not isinstance(saved, list) or len(saved) != len(self._kept):
-            raise ValueError(f"secure must hold a {kept} for each arm in play")
-
-
-class _CounterFeed(_Feed):
-    """A secure counter for each row, whose private sums are all that the policy hears of rewards."""
-
-    def _make(self) -> BinaryCounter | HybridCounter | KaryCounter:
-        horizon, counter = self._setting.horizon, self._setting.options["counter"]
-        if horizon is None or counter == "hybrid":
-            return HybridCounter(self._epsilon)
-        return (KaryCounter if counter == "k-ary" else BinaryCounter)(self._epsilon, horizon)
-
-    def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
+    def give(self, t: int, row: int, reward: float, noise: float) -> None:
+        """Give a row's counter a reward in round t, and the policy the private sum."""
         total = self._kept[row].add(reward)
-        kernels.update(state, 0, t, row, 0.0, 0.0)
-        state.mean[row, 0] = total / state.pulls[row, 0]
+        self._kernels.update(self.state, 0, t, row, 0.0, 0.0)
+        self.state.mean[row, 0] = total / self.state.pulls[row, 0]
 
-    def saved(self) -> list[dict[str, Any]]:
+    def secure(self) -> list[dict[str, Any]]:
+        """Return the counters' states."""
         return [counter.state() for counter in self._kept]
 
-    def restore(self, saved: Any, state: Any) -> None:
-        self._check(saved, "counter")
-        for row, (fresh, entry) in enumerate(zip(self._kept, saved, strict=True)):
+    def _go_on(self, secure: Any) -> None:
+        _check_rows(secure, self._kept, "counter")
+        for row, (fresh, entry) in enumerate(zip(self._kept, secure, strict=True)):
             counter = type(fresh).from_state(entry)
             if not counter.secure or entry["options"] != fresh.state()["options"]:
                 raise ValueError("secure must hold counters of this epsilon and horizon")
-            if counter.n != state.pulls[row, 0]:
+            if counter.n != self.pulls[row]:
                 raise ValueError("secure must hold counters of as many rewards as the arms have")
             self._kept[row] = counter
 
 
-class _BatchFeed(_Feed):
-    """An exact sum for each row, in steps of the grid, noised once, when the row's batch is full."""
+class BatchPlayer(Player):
+    """Keeps an exact sum for each row, in steps of the grid, noised once, when the row's batch is full."""
 
-    def __init__(self, n_rows: int, setting: Any) -> None:
-        super().__init__(n_rows, setting)
-        self._noised(0)  # what is missing is missed now, not at the first reward
-
-    def _make(self) -> int:
+    def _fresh(self) -> int:
         return 0
 
     def _noised(self, steps: int) -> float:
         return float(secure_laplace([steps / _STEPS], 1.0, self._epsilon)[0])
 
-    def give(self, kernels: Any, state: Any, t: int, row: int, reward: float, noise: float) -> None:
+    def give(self, t: int, row: int, reward: float, noise: float) -> None:
+        """Give a row a reward in round t; the policy hears of its batch when that is full."""
         steps = self._kept[row] + round(reward * _STEPS)
-        if state.left[row, 0] > 1:
-            kernels.update(state, 0, t, row, 0.0, 0.0)
+        if self.state.left[row, 0] > 1:
+            self._kernels.update(self.state, 0, t, row, 0.0, 0.0)
             self._kept[row] = steps
         else:
             # as a standard draw that the policy divides by epsilon: rounding what is private keeps it so
             released = self._noised(steps) * self._epsilon
             self._kept[row] = 0  # first: whatever fails now, no reward is released twice
-            kernels.update(state, 0, t, row, 0.0, released)
+            self._kernels.update(self.state, 0, t, row, 0.0, released)
 
-    def saved(self) -> list[int]:
+    def secure(self) -> list[int]:
+        """Return the sums of open batches."""
         return list(self._kept)
 
-    def restore(self, saved: Any, state: Any) -> None:
-        self._check(saved, "sum")
-        gathered = (state.length - state.left)[:, 0].tolist()
+    def _go_on(self, secure: Any) -> None:
+        _check_rows(secure, self._kept, "sum")
+        gathered = (self.state.length - self.state.left)[:, 0].tolist()
         self._kept = [
-            _checks.integer("secure", entry, 0, n * _STEPS) for entry, n in zip(saved, gathered, strict=True)
+            _checks.integer("secure", entry, 0, n * _STEPS) for entry, n in zip(secure, gathered, strict=True)
         ]
 
 
-FEEDS = {"plain": _Feed, "counter": _CounterFeed, "batch": _BatchFeed}  # what a row of the registry says
+def _check_rows(secure: Any, kept: list[Any], what: str) -> None:
+    if not isinstance(secure, list) or len(secure) != len(kept):
+        raise ValueError(f"secure must hold a {what} for each arm in play")
+
+
+def player_of(setting: Setting, key: Words, n_rows: int) -> Player:
+    """Return the player that rewards reach as the registry says."""
+    live = policy(setting.policy).live
+    if live is None or live.feed == "plain" or not setting.secure:
+        return Player(setting, key, n_rows)
+    if live.feed == "counter":
+        return CounterPlayer(setting, key, n_rows)
+    made = BatchPlayer(setting, key, n_rows)
+    made._noised(0)  # what is missing is missed now, not at the first reward
+    return made

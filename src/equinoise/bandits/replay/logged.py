@@ -65,7 +65,14 @@ def kept_share(frame: DataFrame, propensity: object, labels: tuple[Hashable, ...
         _check_alike(labels, arms)
         return np.ones(len(arms))
     if isinstance(propensity, Mapping):
-        of_row = _checked_shares(propensity, labels)[arms]
+        if set(propensity) != set(labels):
+            got = _checks.shown(list(propensity))
+            raise ValueError(f"propensity must have the arms {list(labels)} of the log, got {got}")
+        bounds: dict[str, Any] = {"low": 0.0, "high": 1.0, "open_low": True}
+        given = np.array([_checks.number(f"propensity[{k!r}]", propensity[k], **bounds) for k in labels])
+        if abs(given.sum() - 1.0) > _SUM:
+            raise ValueError(f"propensity must sum to 1 over the arms, got {given.sum():g}")
+        of_row = given[arms]
     else:
         of_row = number_column(frame, "propensity", propensity, 0.0, 1.0)
         if not of_row.min() > 0.0:
@@ -74,34 +81,18 @@ def kept_share(frame: DataFrame, propensity: object, labels: tuple[Hashable, ...
     return shares
 
 
-def _checked_shares(propensity: Mapping[Any, float], labels: tuple[Hashable, ...]) -> Floats:
-    if set(propensity) != set(labels):
-        raise ValueError(
-            f"propensity must have the arms {list(labels)} of the log, got {_checks.shown(list(propensity))}"
-        )
-    bounds: dict[str, Any] = {"low": 0.0, "high": 1.0, "open_low": True}
-    shares = np.array([_checks.number(f"propensity[{k!r}]", propensity[k], **bounds) for k in labels])
-    if abs(shares.sum() - 1.0) > _SUM:
-        raise ValueError(f"propensity must sum to 1 over the arms, got {shares.sum():g}")
-    return shares
-
-
 def _check_alike(labels: tuple[Hashable, ...], arms: Ints) -> None:
     """Refuse a log whose arms were hardly drawn with equal probabilities, by a chi-squared test."""
-    counts = np.bincount(arms, minlength=len(labels))
-    expected = len(arms) / len(labels)
+    counts, expected = np.bincount(arms, minlength=len(labels)), len(arms) / len(labels)
     if len(labels) == 1:
         return
     from scipy import special
 
-    square = float(((counts - expected) ** 2).sum() / expected)
-    p_value = float(special.chdtrc(len(labels) - 1, square))
+    p_value = special.chdtrc(len(labels) - 1, ((counts - expected) ** 2).sum() / expected)
     if p_value < _UNLIKELY:
-        raise ValueError(
-            "propensity must be given for a log whose arms were not drawn with equal probabilities, got "
-            f"{dict(zip(labels, counts.tolist(), strict=True))} rows of each arm "
-            f"(as unequal by chance: p = {p_value:.1g})"
-        )
+        got = f"{dict(zip(labels, counts.tolist(), strict=True))} rows of each arm"
+        what = "given for a log whose arms were not drawn with equal probabilities"
+        raise ValueError(f"propensity must be {what}, got {got} (as unequal by chance: p = {p_value:.1g})")
 
 
 class Log(NamedTuple):
@@ -128,8 +119,7 @@ class Replay(History):
     labels : tuple
         What the log calls the arms, K of them.
     logged, logged_means : int64[K], float64[K]
-        Rows of each arm in the log, and their mean rewards: what the experiment says, gathered without
-        adaptivity.
+        Rows of each arm in the log, and their mean rewards: what no policy has biased.
 
     Examples
     --------
@@ -248,7 +238,18 @@ def replay(
         from equinoise.bandits.rewards import Stepper
 
         player = Stepper(chosen, len(log.labels), rounds, key, first)
-        return _walk(player, order, log, rounds), player.propensities
+        places = [np.flatnonzero(log.arms[order] == k) for k in range(len(log.labels))]
+        used: list[int] = []
+        at = 0  # for a choice the next row of its arm, until there is none
+        while len(used) < rounds:
+            k = player.choose()
+            i = int(np.searchsorted(places[k], at))
+            if i == len(places[k]):
+                break
+            at = int(places[k][i]) + 1
+            used.append(int(order[at - 1]))
+            player.update(k, float(log.scaled[used[-1]]))
+        return np.array(used, dtype=np.int64), player.propensities
 
     columns, how = (arm, reward, propensity, bounds), (horizon, seed, replicate, shuffle)
     return walked(play, (chosen.spec.name, chosen.given_epsilon), frame, columns, how)
@@ -282,23 +283,6 @@ def walked(
     used = arm_means(arms[rows], rewards[rows], len(labels))
     logged = arm_means(arms, rewards, len(labels))
     return Replay(arms[rows], rewards[rows], *used, *named, shares, rows, labels, *logged)
-
-
-def _walk(player: Any, walk: Ints, log: Log, horizon: int) -> Ints:
-    """Return the rows that are used, in order: for a choice the next row of its arm, until there is none."""
-    places = [np.flatnonzero(log.arms[walk] == k) for k in range(len(log.labels))]
-    used: list[int] = []
-    at = 0
-    while len(used) < horizon:
-        k = player.choose()
-        i = int(np.searchsorted(places[k], at))
-        if i == len(places[k]):
-            break
-        at = int(places[k][i]) + 1
-        row = int(walk[at - 1])
-        player.update(k, float(log.scaled[row]))
-        used.append(row)
-    return np.array(used, dtype=np.int64)
 
 
 def _uniforms(key: Words, entity: int, replicate: int, n: int) -> Floats:
@@ -335,8 +319,7 @@ def report(
     Returns
     -------
     Report
-        With intervals over time. Raises TypeError or ValueError for columns and arguments of the wrong kind
-        or out of range.
+        With intervals over time. Raises TypeError or ValueError for wrong columns and arguments.
 
     Examples
     --------
