@@ -23,6 +23,22 @@ CONTEXTS, REWARDS, NOISES = 0, 1, 2  # of streams uint64[3, 4, W]
 _at = np.uint64  # an unsigned index: Numba then leaves out the test for a negative one
 
 
+@njit(inline="always")
+def _play(
+    score: Any, fit: Any, plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int
+) -> None:
+    """Play the rounds first..end-1 in all lanes, with the two steps that depend on the policy."""
+    for t in range(first, end):
+        _show(plan, streams, scratch, t)
+        score(learner, scratch)
+        _choose(plan, learner, scratch, t)
+        _draw_rewards(plan, learner, streams, scratch)
+        _take_out(learner, scratch)
+        _regress(scratch)
+        _put_back(plan, learner, scratch)
+        fit(plan, learner, streams, scratch)
+
+
 @njit
 def play(plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int) -> None:
     """Play the rounds first..end-1 in all lanes.
@@ -30,16 +46,19 @@ def play(plan: Plan, learner: Learner, streams: Words, scratch: Round, first: in
     Each round: contexts x_k; the index of an arm, estimate_k' x_k + ||x_k||_{V_k^-1} width(n_k); the arm
     with the largest one, the lowest number among equals; its reward y, of mean theta_k' x_k;
     V_k += x x', b_k += y x, and the estimate stays V_k^-1 b_k.
-
-    What is private has noised sums: the estimate is V_k^-1 (b_k + noise), b_k of clipped rewards; the index
-    has + ||V_k^-1 x_k||_1 noise_width(n_k); and arms never played come first, lowest number first, since
-    before there is any noise an index without its width would never be reached by the others.
     """
-    for t in range(first, end):
-        _show(plan, streams, scratch, t)
-        choose(plan, learner, scratch, t)
-        _draw_rewards(plan, learner, streams, scratch)
-        learn(plan, learner, streams, scratch)
+    _play(_score, _estimate, plan, learner, streams, scratch, first, end)
+
+
+@njit
+def play_private(plan: Plan, learner: Learner, streams: Words, scratch: Round, first: int, end: int) -> None:
+    """Play the rounds first..end-1 in all lanes as :func:`play` does, on noised sums.
+
+    The estimate is V_k^-1 (b_k + noise), b_k of clipped rewards; the index has + ||V_k^-1 x_k||_1
+    noise_width(n_k); and arms never played come first, lowest number first, since before there is any noise
+    an index without its width would never be reached by the others.
+    """
+    _play(_score_private, _estimate_privately, plan, learner, streams, scratch, first, end)
 
 
 @njit

@@ -160,12 +160,13 @@ def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
     plan = read_only(task.plan._replace(theta=np.ascontiguousarray(theta.reshape(lanes, -1).T)))
     learner, scratch = make_learner(plan, k, d, task.ridge), make_round(k, d, lanes)
     streams = make_streams(task.key, start, lanes, PURPOSES)
+    play = kernels.play_private if plan.noise_width.size > 0 else kernels.play
     piece = max(1, _WORK_A_PIECE // (lanes * k * d * (d + 20)))
     regret = np.empty((lanes, len(task.checkpoints)))
     for i, (before, mark) in enumerate(pairwise([0, *task.checkpoints.tolist()])):
         for first in range(before, mark, piece):
             end = min(first + piece, mark)
-            kernels.play(plan, learner, streams, scratch, first, end)
+            play(plan, learner, streams, scratch, first, end)
             replicates.tick(lanes * (end - first))
         regret[:, i] = learner.regret
     inverse, estimate = gram_inverse(learner, k, d), lanes_first(learner.estimate, k)
