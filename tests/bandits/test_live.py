@@ -804,7 +804,7 @@ def releases(monkeypatch):
 
     made = Releases()
     monkeypatch.setattr("equinoise.mechanisms.counter_base.secure_laplace", made)
-    monkeypatch.setattr("equinoise.bandits.live.secure.secure_laplace", made)
+    monkeypatch.setattr("equinoise.bandits.live.player.secure_laplace", made)
     monkeypatch.setattr("equinoise.mechanisms.kary.secure_geometric", lambda counts, *_: np.array(counts))
     monkeypatch.setattr("equinoise.bandits.live.stream_key", lambda seed: key_of(0))  # posterior draws
     return made

@@ -110,20 +110,13 @@ def _show(plan: Plan, streams: Words, scratch: Round, t: int) -> None:
     """Set the contexts of round t, and the arms' means there."""
     dimension = scratch.played.shape[0]
     if plan.context.shape[0] > 0:
-        _copy_contexts(plan.context[t], scratch.context)
+        for k in range(plan.context.shape[1]):  # the same for all lanes
+            for i in range(dimension):
+                for lane in range(scratch.row.size):
+                    scratch.context[k * dimension + i, lane] = plan.context[t, k, i]
     else:
         fill_directions(streams[CONTEXTS], scratch.word, scratch.cuts, dimension, scratch.context)
     _products(plan.theta, scratch.context, dimension, scratch.expected)
-
-
-@njit
-def _copy_contexts(context: Floats, out: Floats) -> None:
-    """Give all lanes the round's contexts float64[K, d]."""
-    n_arms, dimension = context.shape
-    for k in range(n_arms):
-        for i in range(dimension):
-            for lane in range(out.shape[1]):
-                out[k * dimension + i, lane] = context[k, i]
 
 
 @njit(fastmath={"contract"})  # fused multiply-adds save a third here; it calls nothing that would inherit

@@ -80,10 +80,8 @@ class LinearRun(Regretted):
 
     Attributes
     ----------
-    trials : int64[C]
-        Rounds played at each checkpoint.
-    regret : float64[R, C]
-        Cumulative pseudo-regret: best mean of the round less the mean of the arm that was played.
+    trials, regret : int64[C], float64[R, C]
+        Rounds played at each checkpoint, and the pseudo-regret so far: the round's best mean less the arm's.
     pulls : int64[R, K]
     theta : float64[K, d] or float64[R, K, d]
         The arms' true coefficients.

@@ -8,8 +8,7 @@ from equinoise import _checks
 from equinoise._live import Live, locked, whole
 from equinoise._typing import Any, DataFrame, Floats, Ints, PathLike, Self, Words
 from equinoise.bandits.live import state
-from equinoise.bandits.live.player import Setting, arm_labels, check_name
-from equinoise.bandits.live.secure import player_of
+from equinoise.bandits.live.player import Setting, arm_labels, check_name, player_of
 from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket
 from equinoise.bandits.rewards import Draws
 from equinoise.inference import Report, Totals, report

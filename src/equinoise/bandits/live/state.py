@@ -8,8 +8,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._files import loaded
 from equinoise._typing import Any, Array, Floats, Mapping
-from equinoise.bandits.live.player import Setting
-from equinoise.bandits.live.secure import player_of
+from equinoise.bandits.live.player import Setting, player_of
 from equinoise.bandits.result import means_of
 
 Arrays = dict[str, Array]

@@ -156,8 +156,7 @@ class Policy(Entry):
         """
         given = self._arguments(options)
         if self.tabulated:
-            empty = tables is None
-            given["tables"] = self.make_tables(n_arms, horizon, epsilon, 0, options) if empty else tables
+            given["tables"] = tables or self.make_tables(n_arms, horizon, epsilon, 0, options)
         if self.own_words is not None:
             given |= {"key": key, "first": first}
         return self.kernels.make_state(n_arms, lanes, horizon, epsilon, **given)
