@@ -93,8 +93,8 @@ class LinearRun(Regretted):
     estimate : float64[R, K, d]
         What the index was computed from: for "private-oful" V^-1 times the noised sums, else `theta_hat`.
     policy, epsilon, sigma, ridge, seed, first_replicate
-        As they were given; epsilon is None for policies that take none, sigma 1 for binary rewards, whose
-        deviation is at most that. The first replicate is not 0 in a slice.
+        As given, but None for an epsilon of no use, and 1 for the sigma of binary rewards, whose deviation
+        is at most that. A slice's first replicate is not 0.
 
     Examples
     --------
@@ -189,12 +189,9 @@ def simulate(
         Privacy of the rewards; math.inf for no noise. Needed by "private-oful", ignored by the others.
     n_replicates, seed, n_checkpoints, block, executor, progress, resume
         As in :func:`equinoise.bandits.simulate`; contexts and noise of rewards are the same for all policies.
-    ridge : float
-        Positive; at least the largest squared length of a context times 1e-10.
-    delta : float
-        Between 0 and 1: how often a width may fail.
-    sigma : float
-        Deviation of Gaussian rewards; binary rewards take none, and 1 stands in the width.
+    ridge, delta, sigma : float
+        Ridge is positive, at least the largest squared length of a context times 1e-10; delta in (0, 1) is
+        how often a width may fail; sigma the deviation of Gaussian rewards, 1 in the width of binary ones.
     reward : {"gaussian", "binary"}
         Binary rewards are 1 with probability (1 + theta'x)/2, else -1, so theta'x must stay within [-1, 1].
     clip : (float, float), optional
@@ -214,9 +211,7 @@ def simulate(
     every node has Laplace noise of scale L s1/epsilon on each coordinate: all that is played after is
     epsilon-private [2]_. The index adds ||V^-1 x||_1 w, where w bounds the noise of a coordinate at
     probability delta/d. Arms never played come first: before the first pull there is no noise to allow for.
-
-    Gaussian rewards are unbounded and hence clipped first, each by itself. What is promised of the private
-    estimates is promised for the clipped rewards, whose means are not quite linear in x.
+    What is promised of the private estimates is for clipped rewards, whose means are not quite linear in x.
 
     References
     ----------

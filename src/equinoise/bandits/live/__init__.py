@@ -24,7 +24,7 @@ from equinoise._typing import Any, DataFrame, Floats, Sequence
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.player import Setting
 from equinoise.bandits.live.state import Ticket
-from equinoise.bandits.policies.registry import POLICIES, Policy, check_bounds, policy
+from equinoise.bandits.policies.registry import POLICIES, check_bounds, policy
 
 __all__ = ["Bandit", "PrivateBandit", "PrivateUCB", "Ticket", "UCB"]
 
@@ -249,16 +249,10 @@ class PrivateUCB(PrivateBandit):
 
 
 def __getattr__(name: str) -> Any:
-    """Make the live class of a policy that has none above."""
-    for row in POLICIES.values():
-        if row.live is not None and row.live.name == name:
-            globals()[name] = _made(row, name)
-            return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _made(row: Policy, name: str) -> type[Bandit]:
-    """Return a live class that is all in a row of the registry."""
+    """Make the live class of a policy that has none above: it is all in a row of the registry."""
+    row = next((one for one in POLICIES.values() if one.live is not None and one.live.name == name), None)
+    if row is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     parent = PrivateBandit if row.private else _OpenBandit
     options = "".join(
         f"\n{name} : {option.kind}\n    {option.summary}; by default {option.default!r}."
@@ -272,4 +266,5 @@ def _made(row: Policy, name: str) -> type[Bandit]:
         f">>> bandit = {name}(2{given}, seed=1)\n>>> for _ in range(100):\n...     arm = bandit.select()\n"
         "...     bandit.update(arm, [0.2, 0.7][arm])\n>>> int(bandit.pulls.sum())\n100\n"
     )
-    return type(name, (parent,), {"policy": row.name, "__doc__": text, "__module__": __name__})
+    made = type(name, (parent,), {"policy": row.name, "__doc__": text, "__module__": __name__})
+    return globals().setdefault(name, made)
