@@ -33,7 +33,7 @@ STILL = {
     "games": 3_494,
     "efb": 2_729,
     "nvo": 5_561,
-    "bandits": 5_268,
+    "bandits": 5_254,
     "inference": 2_079,
     "experiments": 4_128,
     "cli": 1_185,

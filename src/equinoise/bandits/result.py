@@ -30,6 +30,7 @@ def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
     return pulls, means_of(np.bincount(arms, weights=rewards, minlength=n_arms), pulls)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Regretted:
     """What results of all policies have: regret float64[R, C] at `trials` int64[C], and a name for plots."""
 
@@ -38,7 +39,7 @@ class Regretted:
     trials: Ints
     regret: Floats
     seed: int | None
-    first_replicate: int
+    first_replicate: int = 0
 
     def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
@@ -91,21 +92,15 @@ class BanditRun(Regretted):
 
     reward_sum: Floats
     pulls: Ints
-    trials: Ints
-    regret: Floats
-    policy: str
     true_means: Floats
-    epsilon: float | None
     reward: str
     sigma: float | None
     ties: str
     options: Mapping[str, Any]
-    seed: int | None
     arms: Ints | None = None
     rewards: Floats | None = None
     propensities: Floats | None = None
     delay: int = 0
-    first_replicate: int = 0
 
     @property
     def means(self) -> Floats:

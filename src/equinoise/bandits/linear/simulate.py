@@ -103,19 +103,13 @@ class LinearRun(Regretted):
     ([[5, 5]], ['replicate', 'arm', 'coordinate', 'pulls'])
     """
 
-    trials: Ints
-    regret: Floats
     pulls: Ints
     theta: Floats
     theta_hat: Floats
     gram_inverse: Floats
     estimate: Floats
-    policy: str
-    epsilon: float | None
     sigma: float
     ridge: float
-    seed: int | None
-    first_replicate: int = 0
 
     def to_frame(self) -> DataFrame:
         """Return a long frame: replicate, trials, regret."""

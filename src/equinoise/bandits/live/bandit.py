@@ -236,9 +236,7 @@ class Bandit(Live):
     @whole
     def cancel(self, ticket: Ticket) -> None:
         """Close a ticket whose reward will never come; its round stays counted."""
-        if not isinstance(ticket, Ticket):
-            raise TypeError(f"ticket must be a Ticket, got {_checks.shown(ticket)}")
-        number = self._number(ticket)
+        number = self._number(_checks.instance("ticket", ticket, Ticket))
         place = self._tickets[number][0]
         if place in self._rows:
             self._player.waiting[self._rows.index(place)] -= 1

@@ -186,8 +186,7 @@ def replay(
     epsilon, ties, **options
         As in :func:`equinoise.bandits.simulate`.
     horizon : int, optional
-        Rounds after which to stop; by default the rows of the log, the most that there can be. Policies that
-        are made for a horizon are made for this one.
+        Rounds to stop after, and to make policies for; by default the rows of the log, the most that can be.
     seed, replicate : int
         Of thinning, shuffling, ties and noise; a seed of None takes randomness from the operating system.
     shuffle : bool
