@@ -29,11 +29,11 @@ BUDGETS = {
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
     "core": 2_165,
-    "mechanisms": 1_216,
+    "mechanisms": 1_137,
     "games": 3_409,
     "efb": 2_691,
     "nvo": 5_429,
-    "bandits": 5_471,
+    "bandits": 5_283,
     "inference": 1_942,
     "experiments": 4_128,
     "cli": 1_185,

@@ -804,7 +804,7 @@ def releases(monkeypatch):
 
     made = Releases()
     monkeypatch.setattr("equinoise.mechanisms.counter_base.secure_laplace", made)
-    monkeypatch.setattr("equinoise.bandits.live.secure.secure_laplace", made)
+    monkeypatch.setattr("equinoise.bandits.live.player.secure_laplace", made)
     monkeypatch.setattr("equinoise.mechanisms.kary.secure_geometric", lambda counts, *_: np.array(counts))
     monkeypatch.setattr("equinoise.bandits.live.stream_key", lambda seed: key_of(0))  # posterior draws
     return made
@@ -975,12 +975,11 @@ def test_a_bandit_whose_change_broke_off_is_not_saved(made, monkeypatch, tmp_pat
 def test_a_full_batch_is_never_released_twice(monkeypatch):
     pytest.importorskip("opendp")
     bandit = DPKLUCB(2, 1.0)
-    feed = bandit._player._feed
     kernels = bandit._player._kernels
     monkeypatch.setattr(kernels, "update", lambda *arguments: (_ for _ in ()).throw(MemoryError))
     with pytest.raises(MemoryError):
         bandit.update(0, 1.0)
-    assert feed.saved() == [0, 0]
+    assert bandit._player.secure() == [0, 0]
 
 
 def test_tickets_of_another_bandit_and_endless_requests_are_refused(tmp_path):

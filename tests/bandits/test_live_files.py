@@ -402,7 +402,7 @@ def test_secure_sums_are_checked(case, tmp_path):
             print(name, type(bandit).load(tmp_path / "bandit"))
     for cut in (lambda a: a[:-1], lambda a: [*a, a[0]]):
         bandit.save(tmp_path / "bandit")
-        _, secure = bandit._player.saved()
+        secure = bandit._player.secure()
         rewritten(tmp_path / "bandit", {}, {"secure": cut(secure)})
         with pytest.raises(ValueError, match="secure"):
             type(bandit).load(tmp_path / "bandit")

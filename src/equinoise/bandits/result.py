@@ -17,11 +17,6 @@ def means_of(sums: Array, n: Ints) -> Floats:
     return np.divide(sums, n, out=means, where=n > 0)
 
 
-def _averaged(values: Floats) -> Floats:
-    """Return values float64[K], averaged over replicates where each has its own."""
-    return values if values.ndim == 1 else values.mean(axis=0)
-
-
 def numbers_of(values: Any) -> Array:
     """Return values that are numbers or truth values, of whatever type, as numbers; others as they are."""
     given = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
@@ -35,6 +30,7 @@ def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
     return pulls, means_of(np.bincount(arms, weights=rewards, minlength=n_arms), pulls)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Regretted:
     """What results of all policies have: regret float64[R, C] at `trials` int64[C], and a name for plots."""
 
@@ -43,7 +39,7 @@ class Regretted:
     trials: Ints
     regret: Floats
     seed: int | None
-    first_replicate: int
+    first_replicate: int = 0
 
     def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
@@ -88,8 +84,7 @@ class BanditRun(Regretted):
         Cumulative pseudo-regret: over the arms, how far the mean is below the best one times the pulls.
     true_means : float64[K] or float64[R, K]
     policy, epsilon, reward, sigma, ties, options, seed, delay, first_replicate
-        As they were given or chosen; None for an epsilon or a sigma that is not used. The first replicate is
-        not 0 in a slice.
+        As given or chosen; None for an epsilon or a sigma of no use. A slice's first replicate is not 0.
     arms, rewards, propensities : int64[R, T], float64[R, T], float64[R, T, K]
         Every round, where the history was asked for, else None. Propensities are the exact probabilities with
         which arms were drawn, given all that came before; None for policies that do not have them.
@@ -97,21 +92,15 @@ class BanditRun(Regretted):
 
     reward_sum: Floats
     pulls: Ints
-    trials: Ints
-    regret: Floats
-    policy: str
     true_means: Floats
-    epsilon: float | None
     reward: str
     sigma: float | None
     ties: str
     options: Mapping[str, Any]
-    seed: int | None
     arms: Ints | None = None
     rewards: Floats | None = None
     propensities: Floats | None = None
     delay: int = 0
-    first_replicate: int = 0
 
     @property
     def means(self) -> Floats:
@@ -135,7 +124,7 @@ class BanditRun(Regretted):
         half = _results.Z95 * stderr
         if kind == "hoeffding":
             half = np.sqrt(math.log(2.0 / 0.05) / (2.0 * np.maximum(n, 1)))
-        columns = {"arm": np.arange(len(n)), "mean": _averaged(self.true_means)}
+        columns = {"arm": np.arange(len(n)), "mean": np.atleast_2d(self.true_means).mean(axis=0)}
         columns |= {"bias": bias, "stderr": stderr, "ci_low": bias - half, "ci_high": bias + half}
         return _results.made_by(pd.DataFrame(columns), **self._what())
 
@@ -158,12 +147,12 @@ class BanditRun(Regretted):
     def bias_bound(self) -> Floats | None:
         """What no arm's absolute bias can exceed, float64[K]: :func:`equinoise.inference.bias_bound`.
 
-        Where each replicate has its own means, averaged over them. None where the policy is not private or
-        the rewards are not bounded.
+        Averaged where replicates have their own means. None without privacy, or bounds of the rewards.
         """
         if not POLICIES[self.policy].private or self.reward != "bernoulli" or self.epsilon is None:
             return None
-        return _averaged(np.asarray(inference.bias_bound(self.epsilon, self.true_means)))
+        bound: Floats = np.atleast_2d(inference.bias_bound(self.epsilon, self.true_means)).mean(axis=0)
+        return bound
 
     def to_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and arm: replicate, arm, pulls, reward_sum, mean."""

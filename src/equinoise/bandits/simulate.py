@@ -88,8 +88,6 @@ def simulate(
         C evenly spaced numbers of rounds, the horizon last; fewer where the horizon is shorter.
     block, executor, progress, resume
         As in :func:`equinoise.replicates.run`.
-    width, counter : {"counter", "published"}, {"k-ary", "binary", "hybrid"}
-        Options of private-ucb, as its row in POLICIES has them; the others leave them out.
     history : bool
         Keep every round in the run: arms, rewards and, where the policy draws arms with probabilities that it
         knows, propensities. It takes (2 + K) T numbers a replicate, and some more time.
@@ -98,8 +96,9 @@ def simulate(
         live bandits: an arm never selected comes first, one that waits for its first reward is left out.
         Rewards still out at the end count in the run. Private policies stay private, since when a reward
         enters a sum depends on the clock and the choices alone. Refused by dp-se, which has no such rules.
-    **options
-        Options of the policy, as its row in POLICIES has them.
+    width, counter, **options
+        Options of the policy, as its row in POLICIES has them; the first two, {"counter", "published"} and
+        {"k-ary", "binary", "hybrid"}, are of private-ucb, and the others leave them out.
 
     Returns
     -------
@@ -124,7 +123,14 @@ def simulate(
     kind = _checks.choice("reward", reward, REWARDS)
     span = replicates.checked_span(n_replicates)
     n = len(span)
-    true_means = _true_means(means, n_replicates, kind)
+    low, high = REWARDS[kind]
+    true_means = _checks.array("means", means, np.float64, None, low=low, high=high).copy()
+    of, rows = true_means.shape, span.stop
+    if len(of) not in (1, 2) or of[-1] == 0:
+        raise ValueError(f"means must have shape (K,) or (n_replicates, K) with K arms, got {of}")
+    if len(of) == 2 and (of[0] < rows or (of[0] > rows and not isinstance(n_replicates, range))):
+        raise ValueError(f"means must have one row for each of the {rows} replicates, got shape {of}")
+    true_means.flags.writeable = False
     n_arms = true_means.shape[-1]
     rounds = _checks.integer("horizon", horizon, n_arms, MAX_HORIZON)
     spread = _checks.number("sigma", sigma, 0.0, LARGEST)
@@ -158,19 +164,6 @@ def simulate(
     )
 
 
-def _true_means(means: ArrayLike, n_replicates: int | range, reward: str) -> Floats:
-    low, high = REWARDS[reward]
-    given = _checks.array("means", means, np.float64, None, low=low, high=high)
-    if given.ndim not in (1, 2) or given.shape[-1] == 0:
-        raise ValueError(f"means must have shape (K,) or (n_replicates, K) with K arms, got {given.shape}")
-    n = replicates.checked_span(n_replicates).stop
-    if given.ndim == 2 and (len(given) < n or (len(given) > n and not isinstance(n_replicates, range))):
-        raise ValueError(f"means must have one row for each of the {n} replicates, got shape {given.shape}")
-    result = given.copy()
-    result.flags.writeable = False
-    return result
-
-
 @kept_as("equinoise.bandits.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1; this is what executors are given."""
@@ -202,18 +195,11 @@ def _run_lanes(task: _Task, first: int, end: int) -> dict[str, Array]:
         play(played, run._replace(first=begin, end=stop))
         replicates.tick((stop - begin) * n)
         if task.history:
-            story.append(_round(tape, played.pulls - before, rewards.shares_of(state), n))
+            arms = (played.pulls - before).argmax(axis=0)[:n]
+            luck, of_arm, share = tape.reward[0, :n], mean[arms, np.arange(n)], rewards.shares_of(state)
+            paid = np.where(luck < of_arm, 1.0, 0.0) if task.kind == rewards.BERNOULLI else of_arm + luck
+            known = {} if share is None else {"propensities": share.T[:n].copy()}
+            story.append({"arms": arms, "rewards": paid, **known})
     arrays = {"reward_sum": played.reward_sum, "pulls": played.pulls, "regret": regret}
     made = {name: np.ascontiguousarray(array.T[:n]) for name, array in arrays.items()}
     return made | {name: np.stack([one[name] for one in story], 1) for name in (story[0] if story else {})}
-
-
-def _round(tape: Any, pulled: Ints, share: Floats | None, n: int) -> dict[str, Array]:
-    """Return arms [N] and rewards [N] of the last round, and probabilities [N, K] where they are known."""
-    from equinoise.bandits import rewards
-
-    arms = pulled.argmax(axis=0)[:n]
-    drawn, mean = tape.reward[0, :n], tape.mean[arms, np.arange(n)]
-    paid = np.where(drawn < mean, 1.0, 0.0) if tape.kind == rewards.BERNOULLI else mean + drawn
-    told = {"arms": arms, "rewards": paid}
-    return told if share is None else {**told, "propensities": share.T[:n].copy()}

@@ -9,12 +9,5 @@ from equinoise.mechanisms.counters import COUNTERS, BinaryCounter, HybridCounter
 from equinoise.mechanisms.kary import KaryCounter
 from equinoise.mechanisms.laplace import laplace, secure_laplace
 
-__all__ = [
-    "COUNTERS",
-    "BinaryCounter",
-    "HybridCounter",
-    "KaryCounter",
-    "VectorCounter",
-    "laplace",
-    "secure_laplace",
-]
+__all__ = ["COUNTERS", "BinaryCounter", "HybridCounter", "KaryCounter", "VectorCounter"]
+__all__ += ["laplace", "secure_laplace"]

@@ -1,6 +1,5 @@
 """What the private counters share: exact sums on a grid, kept noised totals, and a state to save."""
 
-import abc
 import functools
 import math
 from fractions import Fraction
@@ -9,18 +8,15 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._live import Live, locked
-from equinoise._typing import Any, Callable, Floats, Mapping, Self, Words
-from equinoise.mechanisms.laplace import secure_laplace
-
-Kernel = Callable[[Floats, int, int, float], float]
+from equinoise._typing import Any, Floats, Mapping, Self, Words
+from equinoise.mechanisms.laplace import LARGEST_SCALE, secure_laplace
 
 MAX_HORIZON = 2**40
-LEAST_DELTA = 1e-300
 SMALL, LARGE = 1e-100, 1e100  # sensitivities whose grid is within float64's range
+_LEAST_DELTA = 1e-300
 _MOST_BITS = 44  # of an item on its grid
 _EXACT_BITS = 53  # of a float64
 _MOST_STEPS = 2**70  # of the grid, in a kept sum: none is above 2^53, and no draw is 2^10 times its scale
-_LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
 
 
 def slot_of(n: int) -> int:
@@ -37,40 +33,40 @@ def part_of(epsilon: float, parts: int) -> float:
     return part
 
 
-class Counter(Live, abc.ABC):
-    """A stream's running sum through noised nodes; the public counters say which nodes.
+class Counter(Live):
+    """A stream's running sum through noised nodes, here those of the binary counter.
 
     Items are rounded to a grid that is fine enough not to matter and coarse enough for a float64 to hold
     every node's sum exactly. So a node's value depends on its own items and on no rounding of others, and
     what one item can change is known to the last bit.
 
-    A subclass gives what is abstract here, the arguments it was made from (``_options``, for the state), and
-    where they differ from the binary counter's the nodes' parents, the draws in a sum and the kernel.
+    A subclass names the arguments it was made from (``_options``, for the state), and has methods of its own
+    where it differs in the nodes' parents and parts of epsilon, and in the draws in a sum and their tail.
     """
 
     kept_by = "state and from_state"
-    _options: tuple[str, ...]
+    _options: tuple[str, ...] = ("epsilon", "horizon", "sensitivity", "low")
     epsilon: float
     sensitivity: float
     _capacity: int
 
     def _start(
-        self, dimension: int, slots: int, seed: int | None, slack: int = 0, largest: float | None = None
+        self, seed: int | None, dimension: int = 1, slots: int = 0, slack: int = 0, largest: float = 0.0
     ) -> None:
         """Set up `dimension` sums of `slots` kept totals each; `slack` is for rounding, in grid steps.
 
         The largest number to keep, in sensitivities, is that of the 2^(slots - 2) items of the largest node.
         """
-        room = slots - 2 if largest is None else math.frexp(largest)[1]
+        self._slots, self._n = slots or self._capacity.bit_length() + 1, 0
+        room = math.frexp(largest)[1] if largest else self._slots - 2
         bits = max(1, min(_MOST_BITS, _EXACT_BITS - room))
         self._grid = math.ldexp(1.0, math.frexp(self.sensitivity)[1] - bits)
         steps = self.sensitivity / self._grid
         self._change = (max(steps, round(steps)) + slack) * self._grid  # of a node, by one item
-        self._slots, self._n = slots, 0
-        self._totals = np.zeros(dimension * slots)  # noised: what has left
-        self._sums = [[0] * slots for _ in range(dimension)]  # exact, in steps of the grid: never leave
+        self._totals = np.zeros(dimension * self._slots)  # noised: what has left
+        self._sums = [[0] * self._slots for _ in range(dimension)]  # exact, in steps of the grid: never leave
         self._key: Words | None = None
-        if not self.node_scale(self._capacity) <= _LARGEST_SCALE:
+        if not self.node_scale(self._capacity) <= LARGEST_SCALE:
             raise ValueError(f"epsilon must give a finite noise scale, got {self.epsilon!r}")
         if seed is not None:
             from equinoise._random import stream_key
@@ -79,9 +75,9 @@ class Counter(Live, abc.ABC):
         else:  # what is missing is missed now, not at the first item
             secure_laplace([0.0] * dimension, self._change, part_of(self.epsilon, self._parts(1)))
 
-    @abc.abstractmethod
     def _parts(self, n: int) -> int:
         """Return into how many parts epsilon is divided for node n."""
+        return self._capacity.bit_length()
 
     def _parent(self, n: int) -> int:
         return n & (n - 1)
@@ -115,30 +111,33 @@ class Counter(Live, abc.ABC):
         item = _checks.integer("n", n, 1, self._capacity)
         return self._change * self._parts(item) / self.epsilon
 
-    def _add(self, steps: list[int]) -> Floats:
-        """Add an item, in steps of the grid; return the noised sums float64[d]."""
-        n, parent = self._n + 1, slot_of(self._parent(self._n + 1))
-        sums = [kept[slot_of(n - 1)] + step for kept, step in zip(self._sums, steps, strict=True)]
-        node = [(total - kept[parent]) * self._grid for total, kept in zip(sums, self._sums, strict=True)]
-        values = self._noised(np.array(node), n)
-        total = self._kernel()
-        out = np.empty(len(steps))
-        for i, value in enumerate(values):
-            out[i] = total(self._totals, i * self._slots, n, value)
-            self._sums[i][slot_of(n)] = sums[i]
-        self._n = n
-        return out
+    @locked
+    def width(self, delta: float) -> float:
+        """Return what the noise in the present sum exceeds with probability `delta` at most, either way.
 
-    def _kernel(self) -> Kernel:
-        from equinoise.mechanisms.kernels import prefix_total
-
-        return prefix_total
+        The best of Chernoff's bounds for the draws that the sum carries; 0 before the first item. Of a sum
+        with d entries it is for any of them, and each gets delta/d.
+        """
+        chance = _checks.number("delta", delta, _LEAST_DELTA, 1.0)
+        return self._width(chance / len(self._sums))
 
     def _width(self, delta: float) -> float:
         from equinoise.mechanisms.kernels import tail_width
 
         draws, scale = self._draws(self._n)[0]
         return float(tail_width(float(draws), scale, delta))
+
+    def _add(self, steps: list[int]) -> Floats:
+        """Add an item, in steps of the grid; return the noised sums float64[d]."""
+        n = self._n + 1
+        before, parent, at = slot_of(n - 1), slot_of(self._parent(n)), slot_of(n)
+        sums = [kept[before] + step for kept, step in zip(self._sums, steps, strict=True)]
+        node = [(total - kept[parent]) * self._grid for total, kept in zip(sums, self._sums, strict=True)]
+        out: Floats = self._totals[parent :: self._slots] + self._noised(np.array(node), n)
+        self._totals[at :: self._slots], self._n = out, n
+        for kept, total in zip(self._sums, sums, strict=True):
+            kept[at] = total
+        return out
 
     def _noised(self, node: Floats, n: int) -> Floats:
         """Return node n's sums float64[d] with the one draw each that they ever get."""
@@ -154,7 +153,6 @@ class Counter(Live, abc.ABC):
         if self._n >= self._capacity:
             raise ValueError(f"horizon of {self._capacity} items is over; a new counter may have more")
 
-    @locked
     def _latest(self) -> Floats:
         return self._totals[slot_of(self._n) :: self._slots].copy()
 
@@ -216,8 +214,8 @@ class ScalarCounter(Counter):
     def add(self, x: float) -> float:
         """Add an item in [low, low + sensitivity] and return the private sum of all items so far.
 
-        The sum may be negative, and smaller than the one before. Nothing has changed when `x` is refused, or
-        because the horizon is over.
+        The sum may be negative, and smaller than the one before. A refusal of `x`, or at the end of the
+        horizon, changes nothing.
         """
         item = _checks.number("x", x)
         above = item - self.low
@@ -233,19 +231,9 @@ class ScalarCounter(Counter):
         """The private sum that the last item brought, 0 before the first."""
         return float(self._latest()[0]) + self.low * self._n
 
-    @locked
-    def width(self, delta: float) -> float:
-        """Return what the noise in the present sum exceeds with probability `delta` at most, either way.
-
-        The best of Chernoff's bounds for the draws that the sum carries; 0 before the first item.
-        """
-        return self._width(_checks.number("delta", delta, LEAST_DELTA, 1.0))
-
 
 class HorizonCounter(ScalarCounter):
     """At most `horizon` items."""
-
-    _options = ("epsilon", "horizon", "sensitivity", "low")
 
     def __init__(
         self,
@@ -260,6 +248,6 @@ class HorizonCounter(ScalarCounter):
         self.horizon = self._capacity = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
         self._begin(seed)
 
-    @abc.abstractmethod
     def _begin(self, seed: int | None) -> None:
         """Set up what is kept."""
+        self._start(seed)

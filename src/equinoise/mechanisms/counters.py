@@ -9,11 +9,10 @@ from equinoise._checks import Option, Row
 from equinoise._live import locked
 from equinoise._typing import ArrayLike, Floats, Mapping
 from equinoise.mechanisms import counter_base as base
-from equinoise.mechanisms.counter_base import Counter, HorizonCounter, Kernel, ScalarCounter
+from equinoise.mechanisms.counter_base import Counter, HorizonCounter, ScalarCounter
 from equinoise.mechanisms.kary import KaryCounter
 
 _MAX_DIMENSION = 2**20
-_HYBRID_LEVELS = 28  # of a hybrid counter's tree: room for 2^28 - 1 items
 
 
 class BinaryCounter(HorizonCounter):
@@ -28,14 +27,12 @@ class BinaryCounter(HorizonCounter):
         Finite.
     horizon : int
         Most items, T, from 1 to 2^40.
-    sensitivity : float
-        Length of the interval that items lie in, and so the most that one can change.
+    low, sensitivity : float
+        Lower end and length of the interval that items lie in; so the latter is the most that one can change.
     seed : int, optional
         None, for people's data: noise comes from OpenDP and the operating system, is added to the nodes'
         exact sums, and only noised sums leave. An int, for simulations: float64 noise, reproducible,
         and **not private**, since the low bits of a float64 show what was added to it.
-    low : float
-        Lower end of the interval.
 
     Raises
     ------
@@ -67,18 +64,11 @@ class BinaryCounter(HorizonCounter):
     1.0
     """
 
-    def _begin(self, seed: int | None) -> None:
-        self._start(1, self.horizon.bit_length() + 1, seed)
-
-    def _parts(self, n: int) -> int:
-        return self.horizon.bit_length()
-
 
 class HybridCounter(ScalarCounter):
     """Private running sum of a stream whose length nobody knows: the hybrid counter.
 
-    Parameters, errors and guarantee are those of :class:`BinaryCounter`, without a horizon (up to 2^28 - 1
-    items).
+    Parameters, errors and guarantee are those of :class:`BinaryCounter`; no horizon, but 2^28 - 1 items.
 
     Notes
     -----
@@ -105,13 +95,13 @@ class HybridCounter(ScalarCounter):
     """
 
     _options = ("epsilon", "sensitivity", "low")
-    _capacity = 2**_HYBRID_LEVELS - 1
+    _capacity = 2**28 - 1
 
     def __init__(
         self, epsilon: float, sensitivity: float = 1.0, seed: int | None = None, *, low: float = 0.0
     ) -> None:
         self._bounds(epsilon, sensitivity, low)
-        self._start(1, _HYBRID_LEVELS + 1, seed)
+        self._start(seed)
 
     def _parent(self, n: int) -> int:
         return n & (n - 1) or n >> 1
@@ -128,11 +118,6 @@ class HybridCounter(ScalarCounter):
 
         return float(hybrid_width(self._n, self.node_scale(1) / 2.0, delta)) if self._n else 0.0
 
-    def _kernel(self) -> Kernel:
-        from equinoise.mechanisms.kernels import hybrid_total
-
-        return hybrid_total
-
 
 class VectorCounter(Counter):
     """Private running sum of at most `horizon` vectors: binary counters side by side, one epsilon.
@@ -141,18 +126,15 @@ class VectorCounter(Counter):
     ----------
     epsilon : float
         Positive and finite; it covers all entries together.
-    horizon : int
-        Most items, T, from 1 to 2^40.
-    dimension : int
-        Entries of an item, d.
+    horizon, dimension : int
+        Most items, T, from 1 to 2^40; and entries of an item, d.
     sensitivity : float
         L1 distance by which one item may change. Items of a larger L1 norm are refused, which is enough
         where a neighbouring stream has a vector of zeros in an item's place. Where it has another item,
         any two possible items must be within `sensitivity` of each other: so are y x and y' x for a public
         x when `sensitivity` is at least |y - y'| times the L1 norm of x, and so are vectors of half the norm.
     seed : int, optional
-        None for people's data, an int for simulations, which are not private; :class:`BinaryCounter` says
-        more, also of errors.
+        None for people's data, an int for simulations, not private: see :class:`BinaryCounter`, also errors.
 
     Notes
     -----
@@ -184,10 +166,7 @@ class VectorCounter(Counter):
         self.dimension = _checks.integer("dimension", dimension, 1, _MAX_DIMENSION)
         self.sensitivity = _checks.number("sensitivity", sensitivity, base.SMALL, base.LARGE)
         # a norm that was computed may be off in its last bits: d steps; entries rounded to the grid: d more
-        self._start(self.dimension, self.horizon.bit_length() + 1, seed, slack=2 * self.dimension + 1)
-
-    def _parts(self, n: int) -> int:
-        return self.horizon.bit_length()
+        self._start(seed, self.dimension, slack=2 * self.dimension + 1)
 
     @locked
     def add(self, x: ArrayLike) -> Floats:
@@ -208,15 +187,6 @@ class VectorCounter(Counter):
         """The private sum that the last item brought, float64[d]; zeros before the first."""
         return self._latest()
 
-    @locked
-    def width(self, delta: float) -> float:
-        """Return what the noise in any entry of the present sum exceeds with probability `delta` at most.
-
-        Each entry gets delta/d of it; 0 before the first item.
-        """
-        chance = _checks.number("delta", delta, base.LEAST_DELTA, 1.0)
-        return self._width(chance / self.dimension)
-
 
 @dataclass(frozen=True, kw_only=True)
 class CounterRow(Row):
@@ -225,16 +195,19 @@ class CounterRow(Row):
     make: type[Counter]
 
 
-_HORIZON = Option("integer", 1, "most items", low=1, high=base.MAX_HORIZON)
 _SENSITIVITY = Option("number", 1.0, "the most that one item can change", low=base.SMALL, high=base.LARGE)
 _LOW = Option("number", 0.0, "lower end of the interval that items lie in", low=-base.LARGE, high=base.LARGE)
+_SCALAR = {"sensitivity": _SENSITIVITY, "low": _LOW}
+_HORIZON = {"horizon": Option("integer", 1, "most items", low=1, high=base.MAX_HORIZON)}
+_DIMENSION = {"dimension": Option("integer", 1, "entries of an item", low=1, high=_MAX_DIMENSION)}
+_CHAN = "Chan, Shi and Song (2011), Private and continual release of statistics, Section"
 _ROWS = (
     CounterRow(
         name="binary",
         summary="sums of at most `horizon` items, each of a few noised nodes of a binary tree",
-        source="Chan, Shi and Song (2011), Private and continual release of statistics, Section 3",
+        source=f"{_CHAN} 3",
         proof="an item lies in L = floor(log2 T) + 1 nodes of noise L sensitivity/epsilon",
-        options={"horizon": _HORIZON, "sensitivity": _SENSITIVITY, "low": _LOW},
+        options=_HORIZON | _SCALAR,
         make=BinaryCounter,
     ),
     CounterRow(
@@ -242,27 +215,23 @@ _ROWS = (
         summary="sums of at most `horizon` items, of the least noise: a k-ary tree with subtraction",
         source="Andersson, Pagh, Steiner and Torkamani (2025), Count on your elders",
         proof="an item is in one node of each of h levels, of noise h sensitivity/epsilon",
-        options={"horizon": _HORIZON, "sensitivity": _SENSITIVITY, "low": _LOW},
+        options=_HORIZON | _SCALAR,
         make=KaryCounter,
     ),
     CounterRow(
         name="hybrid",
         summary="sums of a stream whose length nobody knows, by binary trees that double",
-        source="Chan, Shi and Song (2011), Private and continual release of statistics, Section 4",
+        source=f"{_CHAN} 4",
         proof="half of epsilon for the sums at powers of two, half for the tree in between",
-        options={"sensitivity": _SENSITIVITY, "low": _LOW},
+        options=_SCALAR,
         make=HybridCounter,
     ),
     CounterRow(
         name="vector",
         summary="sums of at most `horizon` vectors, binary counters side by side under one epsilon",
-        source="Chan, Shi and Song (2011), Private and continual release of statistics, Section 3",
+        source=f"{_CHAN} 3",
         proof="the Laplace mechanism for the L1 norm on every node",
-        options={
-            "horizon": _HORIZON,
-            "dimension": Option("integer", 1, "entries of an item", low=1, high=_MAX_DIMENSION),
-            "sensitivity": _SENSITIVITY,
-        },
+        options=_HORIZON | _DIMENSION | {"sensitivity": _SENSITIVITY},
         make=VectorCounter,
     ),
 )

@@ -3,8 +3,7 @@
 A value v of one item out of many, |v| <= r, becomes one symbol out of 2k: a bucket and a sign. Public
 randomness puts every item into a bucket and gives it a sign; the symbol says, with noise, into which bucket
 the item fell and the sign of its value. Every symbol has a probability between q and e^epsilon q, whatever
-item and value are, so the symbol is epsilon-locally private, and the public randomness may be known to
-everybody.
+item and value are, so the symbol is epsilon-locally private, whoever knows the public randomness.
 """
 
 import math
@@ -30,10 +29,8 @@ class Hashing(NamedTuple):
 
     Attributes
     ----------
-    n_buckets : int
-        k.
-    low, extra : int
-        low 2^-62 is q, and extra 2^-62 is p - q.
+    n_buckets, low, extra : int
+        k; low 2^-62 is q, and extra 2^-62 is p - q.
 
     References
     ----------
@@ -109,15 +106,8 @@ def item_of(block: Any, half: Any, bucket: Any, n_buckets: Any) -> Any:
 def symbol_of(code: Any, word: Any, own: Any, value: float, radius: float) -> Any:
     """Return the symbol that a word draws, all integers int64.
 
-    Parameters
-    ----------
-    code : Hashing
-    word : int
-        Uniform over 0..2^62 - 1, secret.
-    own : int
-        The item's :func:`pair_of`.
-    value, radius : float
-        v in [-r, r] and r: the item's sign has 1/2 + v/(2 r) of `extra`, and the other sign the rest.
+    The word is uniform over 0..2^62 - 1 and secret, `own` the item's :func:`pair_of`. Of the `extra` of the
+    code, a :class:`Hashing`, the item's sign has 1/2 + v/(2 r), v in [-r, r], and the other sign the rest.
     """
     share = min(max(0.5 + value / (2.0 * radius), 0.0), 1.0) if radius > 0.0 else 0.5
     kept = code.low + min(int(code.extra * share), code.extra)

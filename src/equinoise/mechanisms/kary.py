@@ -43,10 +43,8 @@ class KaryCounter(HorizonCounter):
     digit d > 0 adds the draws of the next d nodes, and d < 0 takes off those of the |d| nodes that end where
     one has come to; the n-th sum is the true one and all these. Two streams that differ in one item give the
     same sums where h draws, one a level, differ by the item. For T = 100,000 the standard deviation is 2.6
-    times below the binary tree's.
-
-    Sums and draws are whole steps of a grid, which a small epsilon makes coarser: 2^-44 of the sensitivity at
-    best. Securely drawn they are exact.
+    times below the binary tree's. Sums and draws are whole steps of a grid, which a small epsilon makes
+    coarser: 2^-44 of the sensitivity at best. Securely drawn they are exact.
 
     References
     ----------
@@ -65,7 +63,7 @@ class KaryCounter(HorizonCounter):
         self.arity, self.levels = best_tree(self.horizon)
         # of each level: the digit, the signed sum of draws, and draws that were taken off before their turn
         self._half, self._part = self.arity // 2, self.arity // 2 + 2
-        self._start(1, 1 + self.levels * self._part, seed, largest=self.levels / self.epsilon)
+        self._start(seed, slots=1 + self.levels * self._part, largest=self.levels / self.epsilon)
         self._totals = np.zeros(1)
         if self.secure:
             self._drawn(1)  # an epsilon that is too small is found now

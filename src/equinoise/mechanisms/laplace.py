@@ -1,24 +1,20 @@
 """The Laplace mechanism: density exp(-|x|/b)/(2b) added to each value, b = sensitivity / epsilon."""
 
-from __future__ import annotations
-
 import functools
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import ArrayLike, Floats, Ints
+from equinoise._typing import Any, ArrayLike, Callable, Floats, Ints
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
+LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
 
 
 def laplace(scale: float, size: int, seed: int | None = None) -> Floats:
-    """Draw Laplace noise for a simulation.
+    """Draw Laplace noise for a simulation, and not for a real person's data.
+
+    The low bits of a float64 sum show what was added [2]_; see :func:`secure_laplace`.
 
     Parameters
     ----------
@@ -38,11 +34,6 @@ def laplace(scale: float, size: int, seed: int | None = None) -> Floats:
     TypeError, ValueError
         For an argument that is no number or out of its range.
 
-    Notes
-    -----
-    Not for a real person's data: the low bits of a float64 sum show what was added [2]_. See
-    :func:`secure_laplace`.
-
     References
     ----------
     .. [1] Dwork, McSherry, Nissim and Smith (2006), Calibrating noise to sensitivity in private data
@@ -55,7 +46,7 @@ def laplace(scale: float, size: int, seed: int | None = None) -> Floats:
     >>> bool(abs(draws.var() / 8 - 1) < 0.05)
     True
     """
-    scale = _checks.number("scale", scale, 0.0, _LARGEST_SCALE)
+    scale = _checks.number("scale", scale, 0.0, LARGEST_SCALE)
     out = np.empty(_checks.integer("size", size, 0, _checks.MOST))
     from equinoise._random import SAMPLE, fill_laplace, stream_key
 
@@ -74,10 +65,8 @@ def secure_laplace(values: ArrayLike, sensitivity: float, epsilon: float) -> Flo
     ----------
     values : float64[n]
         Finite.
-    sensitivity : float
-        Largest L1 distance between two neighbours' values, positive.
-    epsilon : float
-        Positive and finite.
+    sensitivity, epsilon : float
+        The largest L1 distance between two neighbours' values, and epsilon: positive and finite.
 
     Returns
     -------
@@ -120,7 +109,13 @@ def secure_geometric(counts: ArrayLike, sensitivity: int, epsilon: float) -> Int
 @functools.lru_cache(maxsize=64)
 def _measurement(sensitivity: float, epsilon: float, kind: str = "f64") -> Callable[[list[Any]], list[Any]]:
     """Return OpenDP's mechanism at the smallest scale that its privacy map accepts."""
-    dp = _opendp()
+    try:
+        from opendp import prelude
+    except ImportError as error:
+        how = 'pip install "equinoise[secure]" (noise="float" is for simulations only)'
+        raise ImportError(f"noise for a real report needs OpenDP: {how}") from error
+    dp: Any = prelude
+    dp.enable_features("contrib")
     scale = sensitivity / epsilon
     if not (math.isfinite(scale) and scale > 0.0):
         raise ValueError(f"epsilon must give a finite noise scale sensitivity/epsilon, got {epsilon!r}")
@@ -132,15 +127,3 @@ def _measurement(sensitivity: float, epsilon: float, kind: str = "f64") -> Calla
             return measurement  # type: ignore[no-any-return]
         scale = math.nextafter(scale * (1.0 + 2.0**-52), math.inf)
     raise ValueError(f"epsilon must be one that OpenDP's privacy map can confirm, got {epsilon!r}")
-
-
-def _opendp() -> Any:
-    try:
-        import opendp.prelude as dp
-    except ImportError as error:
-        raise ImportError(
-            'noise for a real report needs OpenDP: pip install "equinoise[secure]" '
-            '(noise="float" is for simulations only)'
-        ) from error
-    dp.enable_features("contrib")
-    return dp

@@ -3,12 +3,10 @@
 Arrays are flat over arms and coordinates and have the lanes innermost: row k d + i is coordinate i of arm
 k, and the rows k P to k P + P - 1, P = d(d+1)/2, are the upper triangle of V_k^-1, row by row. All work is
 done in loops over the lanes, which become vector code; between them what belongs to the arm that a lane
-plays is copied out and back. Nothing is reassociated: a replicate has the same bits in any lane, next to any
-others.
+plays is copied out and back. Nothing is reassociated: a replicate has the same bits in any lane.
 
 Streams of a replicate (xoshiro256++ from the block (key; 0, 0, replicate, purpose)): CONTEXT,
-K (2 ceil(d/2) - 1) words a round; REWARD, 2 words a round; NOISE, d words a round. None of them depends on
-what is played.
+K (2 ceil(d/2) - 1) words a round; REWARD, 2; NOISE, d: whatever is played.
 """
 
 import numpy as np
@@ -112,20 +110,13 @@ def _show(plan: Plan, streams: Words, scratch: Round, t: int) -> None:
     """Set the contexts of round t, and the arms' means there."""
     dimension = scratch.played.shape[0]
     if plan.context.shape[0] > 0:
-        _copy_contexts(plan.context[t], scratch.context)
+        for k in range(plan.context.shape[1]):  # the same for all lanes
+            for i in range(dimension):
+                for lane in range(scratch.row.size):
+                    scratch.context[k * dimension + i, lane] = plan.context[t, k, i]
     else:
         fill_directions(streams[CONTEXTS], scratch.word, scratch.cuts, dimension, scratch.context)
     _products(plan.theta, scratch.context, dimension, scratch.expected)
-
-
-@njit
-def _copy_contexts(context: Floats, out: Floats) -> None:
-    """Give all lanes the round's contexts float64[K, d]."""
-    n_arms, dimension = context.shape
-    for k in range(n_arms):
-        for i in range(dimension):
-            for lane in range(out.shape[1]):
-                out[k * dimension + i, lane] = context[k, i]
 
 
 @njit(fastmath={"contract"})  # fused multiply-adds save a third here; it calls nothing that would inherit

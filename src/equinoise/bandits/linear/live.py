@@ -109,41 +109,34 @@ class LinearBandit(Live):
         k, d = checked_sizes(n_arms if names is None else len(names), dimension)
         self.arms: tuple[int | str, ...] = tuple(range(k) if names is None else names)
         self.dimension, (self._low, self._high) = d, check_bounds(bounds)
-        private = self._row.private
         for name, value in (("epsilon", epsilon), ("horizon", horizon), ("longest", longest)):
-            if private == (value is None):
-                wanted = "given with" if private else "None without"
+            if self._row.private == (value is None):
+                wanted = "given with" if value is None else "None without"
                 raise ValueError(f"{name} must be {wanted} policy='private-oful', got {value!r}")
+        regular = regular_ridge(ridge, np.zeros((0, d)))
         self._setting: dict[str, Any] = {
             "dimension": d,
             "policy": self._row.name,
             "bounds": [self._low, self._high],
-        }
-        self._setting |= {
-            "ridge": regular_ridge(ridge, np.zeros((0, d))),
+            "ridge": regular,
             "noise": _checks.choice("noise", noise, ("secure", "float")),
+            "delta": _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True),
+            "sigma": _checks.number("sigma", sigma, 0.0, LARGEST),
+            "n_arms": k if names is None else names,
         }
-        self._setting["delta"] = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-        self._setting["sigma"] = _checks.number("sigma", sigma, 0.0, LARGEST)
-        self._setting["n_arms"] = k if names is None else names
         self._counters: list[VectorCounter] = []
-        if private:
+        if self._row.private:
             budget = self._setting["epsilon"] = _checks.epsilon(epsilon, allow_infinite=False)
             most = self._setting["horizon"] = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
             reach = self._setting["longest"] = _checks.number("longest", longest, 0.0, LARGEST, open_low=True)
             if noise == "secure":
                 if seed is not None:
-                    raise ValueError(
-                        f"seed must be None with noise='secure', which repeats nothing, got {seed!r}"
-                    )
+                    wanted = "None with noise='secure', which repeats nothing"
+                    raise ValueError(f"seed must be {wanted}, got {seed!r}")
                 self._counters = [VectorCounter(budget, most, d, reach) for _ in range(k)]
-        self._start(stream_key(seed))
-
-    def _start(self, key: Any) -> None:
-        """Begin with nothing known."""
-        k, d = len(self.arms), self.dimension
+        key = stream_key(seed)
         self._tabulate(_ROOM)
-        self._learner = task.make_learner(self._plan, k, d, self._setting["ridge"])
+        self._learner = task.make_learner(self._plan, k, d, regular)
         self._scratch, self._streams = task.make_round(k, d, 1), make_streams(key, 0, 1, task.PURPOSES)
         self._moment, self._sums = np.zeros((k, d)), np.zeros(k)  # of the rewards as they are: the analyst's
         self._open: dict[int, tuple[int, Floats]] = {}  # selections without a reward: arm and context
@@ -153,11 +146,10 @@ class LinearBandit(Live):
         """Make the table of widths for so many pulls of an arm, or for the horizon."""
         given, longest = self._setting, np.zeros((1, 1, self.dimension))
         longest[0, 0, 0] = given.get("longest", 1.0)
-        how: dict[str, Any] = {"binary": False, "clip": (0.0, 1.0), "epsilon": given.get("epsilon", np.inf)}
-        of = given["ridge"], given["delta"], given["sigma"]
-        horizon = given.get("horizon", pulls)
-        plan = task.make_plan(given["policy"], longest, horizon, *of, **how, known=min(pulls, horizon))
-        self._plan = task.read_only(plan._replace(theta=np.empty((0, 1))))
+        horizon, epsilon = given.get("horizon", pulls), given.get("epsilon", np.inf)
+        of = horizon, given["ridge"], given["delta"], given["sigma"]
+        how: dict[str, Any] = {"epsilon": epsilon, "known": min(pulls, horizon), "lanes": 1}
+        self._plan = task.make_plan(given["policy"], longest, *of, **how)
 
     def __repr__(self) -> str:
         return f"LinearBandit({len(self.arms)} arms, {self._row.name}, round {self._rounds})"
@@ -212,15 +204,12 @@ class LinearBandit(Live):
         """
         import pandas as pd
 
-        k, d = len(self.arms), self.dimension
-        pulls, spread = self.pulls, np.diagonal(self.gram_inverse, axis1=1, axis2=2)
+        arm, coordinate = np.divmod(np.arange(len(self.arms) * self.dimension), self.dimension)
+        pulls, spread = self.pulls[arm], np.diagonal(self.gram_inverse, axis1=1, axis2=2)
         known = {"theta_hat": self.theta_hat, "stderr": self._setting["sigma"] * np.sqrt(spread)}
-        columns = {name: np.where(pulls[:, None] > 0, part, np.nan).ravel() for name, part in known.items()}
-        rows = {
-            "arm": np.repeat(np.array(self.arms, dtype=object), d),
-            "coordinate": np.tile(np.arange(d), k),
-        }
-        return pd.DataFrame({**rows, "pulls": np.repeat(pulls, d), **columns})
+        columns = {name: np.where(pulls > 0, part.ravel(), np.nan) for name, part in known.items()}
+        labels = np.array(self.arms, dtype=object)[arm]
+        return pd.DataFrame({"arm": labels, "coordinate": coordinate, "pulls": pulls, **columns})
 
     def select(self, contexts: ArrayLike) -> int | str:
         """Return the arm to play for contexts; see :meth:`request`."""
@@ -301,13 +290,9 @@ class LinearBandit(Live):
 
         The file is as secret as the rewards are: only its owner may read it.
         """
-        opened = [(number, arm) for number, (arm, _) in self._open.items()]
+        opened = np.array([(number, arm) for number, (arm, _) in self._open.items()], dtype=np.int64)
         contexts = np.array([x for _, x in self._open.values()]).reshape(-1, self.dimension)
-        arrays = {
-            "open": np.array(opened, dtype=np.int64).reshape(-1, 2),
-            "contexts": contexts,
-            **self._parts(),
-        }
+        arrays = {"open": opened.reshape(-1, 2), "contexts": contexts, **self._parts()}
         meta: dict[str, Any] = {"setting": self._setting, "rounds": self._rounds}
         meta["counters"] = [counter.state() for counter in self._counters]
         self._save(path, overwrite, _KIND, meta, arrays=arrays, mode=0o600)
@@ -328,22 +313,16 @@ class LinearBandit(Live):
             for name, here in made._parts().items():
                 here[...] = _checks.array(name, arrays[name], here.dtype, here.shape)
             opened = _checks.array("open", arrays["open"], np.int64, (None, 2), low=0)
-            contexts = _checks.array(
-                "contexts", arrays["contexts"], np.float64, (len(opened), made.dimension)
-            )
+            contexts = _checks.array("contexts", arrays["contexts"], np.float64, (len(opened), d))
             if told + len(opened) > made._rounds:
                 raise ValueError("open must be of the rounds")
-            if len(opened) and not (
-                (opened < [made._rounds, len(made.arms)]).all() and (np.diff(opened[:, 0]) > 0).all()
-            ):
+            if (opened >= [made._rounds, k]).any() or (np.diff(opened[:, 0]) <= 0).any():
                 raise ValueError("open must name rounds in order, each with an arm")
             made._open = {int(n): (int(arm), x.copy()) for (n, arm), x in zip(opened, contexts, strict=True)}
             counters = [VectorCounter.from_state(state) for state in meta["counters"]]
-            fresh = made._counters
-            made._counters = counters
-            if [c.state()["options"] for c in counters] != [c.state()["options"] for c in fresh] or any(
-                not counter.secure or counter.n != n
-                for counter, n in zip(counters, made._learner.pulls[:, 0], strict=False)
-            ):
+            found, wanted = ([c.state()["options"] for c in some] for some in (counters, made._counters))
+            told_of = zip(counters, made.pulls, strict=False)
+            if found != wanted or any(not counter.secure or counter.n != n for counter, n in told_of):
                 raise ValueError("counters must be secure ones of this setting, with as many rewards")
+            made._counters = counters
             return made._came_from(meta)

@@ -5,7 +5,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, DataFrame, Hashable, Ints, Mapping, Sequence, Words
 from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, regular_ridge
-from equinoise.bandits.replay.logged import Log, Replay, number_column, walked
+from equinoise.bandits.replay.logged import Replay, number_column, walked
 
 
 def replay(
@@ -34,14 +34,12 @@ def replay(
 
     Parameters
     ----------
-    policy, epsilon, ridge, delta
-        As in :func:`equinoise.bandits.linear.simulate`.
+    policy, epsilon, ridge, delta, sigma
+        As in :func:`equinoise.bandits.linear.simulate`; a sigma of 1/2 is right for all rewards in [0, 1].
     contexts : sequence of str
         The d columns of numbers that make x. Add a column of ones for an intercept.
     frame, arm, reward, propensity, bounds, horizon, seed, replicate, shuffle
         As in :func:`equinoise.bandits.replay`: the policy sees rewards on a scale from 0 to 1.
-    sigma : float
-        In the width: 1/2 is right for all rewards in [0, 1].
 
     Returns
     -------
@@ -67,19 +65,17 @@ def replay(
     x = np.stack([number_column(frame, "contexts", name, -LARGEST, LARGEST) for name in contexts], axis=1)
     budget, regular = row.checked_epsilon(epsilon, 0.0), regular_ridge(ridge, x)
     failure = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    deviation = _checks.number("sigma", sigma, 0.0, LARGEST)
+    widths = regular, failure, _checks.number("sigma", sigma, 0.0, LARGEST)
 
-    def play(log: Log, order: Ints, rounds: int, key: Words, first: int) -> tuple[Ints, None]:
+    def play(k: int, order: Ints, told: Any, rounds: int, key: Words, first: int) -> tuple[Ints, None]:
         from equinoise.bandits.linear import kernels, task
         from equinoise.bandits.rewards import make_streams
 
-        most, k, d = _checks.integer("horizon", rounds, 1, MAX_HORIZON), len(log.labels), x.shape[1]
-        noise: dict[str, Any] = {"binary": False, "clip": (0.0, 1.0), "epsilon": budget}
-        plan = task.make_plan(row.name, x[order, np.newaxis], most, regular, failure, deviation, **noise)
-        plan = task.read_only(plan._replace(theta=np.empty((0, 1))))
-        learner, streams = task.make_learner(plan, k, d, regular), make_streams(key, first, 1, task.PURPOSES)
+        most, d = _checks.integer("horizon", rounds, 1, MAX_HORIZON), x.shape[1]
+        plan = task.make_plan(row.name, x[order, np.newaxis], most, *widths, epsilon=budget, lanes=1)
+        learner = task.make_learner(plan, k, d, regular)
+        streams = make_streams(key, first, 1, task.PURPOSES)
         used = np.empty(min(most, len(order)), dtype=np.int64)
-        told = log.arms[order], log.scaled[order]
         n = kernels.walk(plan, learner, streams, task.make_round(k, d, 1), told, used)
         return order[used[:n]], None
 

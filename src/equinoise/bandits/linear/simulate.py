@@ -44,26 +44,9 @@ _ALL = (
 POLICIES: Mapping[str, LinearPolicy] = {row.name: row for row in _ALL}
 
 LARGEST = 1e6  # entry of contexts and coefficients, and sigma
+MAX_HORIZON = 10**8  # widths are tabulated
+_MOST = 2**27  # numbers of all regressions of a replicate: 1 GiB
 _CONDITION = 1e10  # largest |x|^2/ridge: beyond it, updates of V^-1 would lose too many digits
-
-
-def given_theta(theta: ArrayLike | None, n_replicates: int | range, k: int, d: int) -> Floats | None:
-    """Return a copy of given coefficients, [K, d] or [R, K, d], or None where they are to be drawn."""
-    if theta is None:
-        return None
-    given = _checks.array("theta", theta, np.float64, None, low=-LARGEST, high=LARGEST)
-    n = replicates.checked_span(n_replicates).stop
-    rows = (max(n, len(given)) if isinstance(n_replicates, range) else n,) if given.ndim == 3 else ()
-    return _checks.array("theta", given, np.float64, (*rows, k, d)).copy()
-
-
-def given_contexts(contexts: str | ArrayLike, rounds: int, k: int, d: int) -> Floats:
-    """Return given contexts, or an array of no rounds where they are to be drawn."""
-    if isinstance(contexts, str):
-        _checks.choice("contexts", contexts, ("sphere",))
-        return np.empty((0, k, d))
-    shape = (rounds, k, d)
-    return _checks.array("contexts", contexts, np.float64, shape, low=-LARGEST, high=LARGEST).copy()
 
 
 def _longest(vectors: Floats | None) -> float:
@@ -78,25 +61,9 @@ def regular_ridge(ridge: float, contexts: Floats) -> float:
     regular = _checks.number("ridge", ridge, 0.0, open_low=True)
     needed = _longest(contexts) ** 2 / _CONDITION
     if regular < needed:
-        raise ValueError(
-            "ridge must be at least 1e-10 times the largest squared length of a context, "
-            f"here {needed:g}, got {ridge!r}"
-        )
+        least = f"1e-10 times the largest squared length of a context, here {needed:g}"
+        raise ValueError(f"ridge must be at least {least}, got {ridge!r}")
     return regular
-
-
-def clip_range(clip: tuple[float, float] | None, default: float) -> tuple[float, float]:
-    """Return (low, high), by default as far as `default` to both sides of zero."""
-    if clip is None:
-        return -default, default
-    low, high = _checks.array("clip", clip, np.float64, (2,), low=-LARGEST, high=LARGEST).tolist()
-    if not low < high:
-        raise ValueError(f"clip must be a pair (low, high) with low < high, got {_checks.shown(clip)}")
-    return low, high
-
-
-MAX_HORIZON = 10**8  # widths are tabulated
-_MOST = 2**27  # numbers of all regressions of a replicate: 1 GiB
 
 
 def checked_sizes(n_arms: object, dimension: object) -> tuple[int, int]:
@@ -113,10 +80,8 @@ class LinearRun(Regretted):
 
     Attributes
     ----------
-    trials : int64[C]
-        Rounds played at each checkpoint.
-    regret : float64[R, C]
-        Cumulative pseudo-regret: best mean of the round less the mean of the arm that was played.
+    trials, regret : int64[C], float64[R, C]
+        Rounds played at each checkpoint, and the pseudo-regret so far: the round's best mean less the arm's.
     pulls : int64[R, K]
     theta : float64[K, d] or float64[R, K, d]
         The arms' true coefficients.
@@ -128,8 +93,8 @@ class LinearRun(Regretted):
     estimate : float64[R, K, d]
         What the index was computed from: for "private-oful" V^-1 times the noised sums, else `theta_hat`.
     policy, epsilon, sigma, ridge, seed, first_replicate
-        As they were given; epsilon is None for policies that take none, sigma 1 for binary rewards, whose
-        deviation is at most that. The first replicate is not 0 in a slice.
+        As given, but None for an epsilon of no use, and 1 for the sigma of binary rewards, whose deviation
+        is at most that. A slice's first replicate is not 0.
 
     Examples
     --------
@@ -138,19 +103,13 @@ class LinearRun(Regretted):
     ([[5, 5]], ['replicate', 'arm', 'coordinate', 'pulls'])
     """
 
-    trials: Ints
-    regret: Floats
     pulls: Ints
     theta: Floats
     theta_hat: Floats
     gram_inverse: Floats
     estimate: Floats
-    policy: str
-    epsilon: float | None
     sigma: float
     ridge: float
-    seed: int | None
-    first_replicate: int = 0
 
     def to_frame(self) -> DataFrame:
         """Return a long frame: replicate, trials, regret."""
@@ -159,15 +118,12 @@ class LinearRun(Regretted):
     def coefficients(self) -> DataFrame:
         """Return a long frame: replicate, arm, coordinate, pulls, theta, theta_hat, stderr."""
         n_arms, dimension = self.theta_hat.shape[1:]
-        flat = (len(self.pulls), n_arms * dimension)
-        pulls = np.repeat(self.pulls, dimension, axis=1)
-        columns: dict[str, Any] = {
-            "pulls": pulls,
-            "theta": np.broadcast_to(self.theta, self.theta_hat.shape).reshape(flat),
-        }
-        for name in ("theta_hat", "stderr"):  # nothing is known without pulls
-            columns[name] = np.where(pulls > 0, getattr(self, name).reshape(flat), np.nan)
         arm, coordinate = np.divmod(np.arange(n_arms * dimension), dimension)
+        pulls = np.repeat(self.pulls, dimension, axis=1)
+        theta = np.broadcast_to(self.theta, self.theta_hat.shape)
+        columns = {"pulls": pulls, "theta": theta.reshape(pulls.shape)}
+        for name in ("theta_hat", "stderr"):  # nothing is known without pulls
+            columns[name] = np.where(pulls > 0, getattr(self, name).reshape(pulls.shape), np.nan)
         return self._frame({"arm": arm, "coordinate": coordinate}, columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -207,16 +163,14 @@ def simulate(
     """Let a policy play a linear bandit, many times over.
 
     Each round every arm k shows a context x_k; the reward of the arm that is played has the mean
-    theta_k' x_k. An arm keeps V = ridge I + sum of x x' and b = sum of y x over the rounds in which it was
-    played, n of them.
+    theta_k' x_k. An arm keeps V = ridge I + sum of x x' and b = sum of y x over the n rounds that played it.
 
     Parameters
     ----------
     policy : str
         A name in ``linear.POLICIES``. "oful" plays the arm with the largest x'V^-1 b + ||x||_{V^-1} (sigma
         sqrt(d ln((1 + n/ridge)/delta)) + sqrt(ridge)) [1]_, the lowest number among equals; "greedy" does so
-        without the width, "uniform" plays one arm after the other, and "private-oful" is "oful" with b from a
-        private counter, see Notes.
+        without the width, "uniform" plays arms in turn, and "private-oful" has b from a private counter.
     n_arms, dimension, horizon : int
         K, d, and T rounds of a replicate, at most 10^8.
     theta : float64[K, d] or float64[R, K, d], optional
@@ -228,14 +182,10 @@ def simulate(
     epsilon : float, optional
         Privacy of the rewards; math.inf for no noise. Needed by "private-oful", ignored by the others.
     n_replicates, seed, n_checkpoints, block, executor, progress, resume
-        As in :func:`equinoise.bandits.simulate`; under every policy replicate r meets the same contexts, and
-        rewards with the same noise.
-    ridge : float
-        Positive; at least the largest squared length of a context times 1e-10.
-    delta : float
-        Between 0 and 1: how often a width may fail.
-    sigma : float
-        Deviation of Gaussian rewards; binary rewards take none, and 1 stands in the width.
+        As in :func:`equinoise.bandits.simulate`; contexts and noise of rewards are the same for all policies.
+    ridge, delta, sigma : float
+        Ridge is positive, at least the largest squared length of a context times 1e-10; delta in (0, 1) is
+        how often a width may fail; sigma the deviation of Gaussian rewards, 1 in the width of binary ones.
     reward : {"gaussian", "binary"}
         Binary rewards are 1 with probability (1 + theta'x)/2, else -1, so theta'x must stay within [-1, 1].
     clip : (float, float), optional
@@ -255,9 +205,7 @@ def simulate(
     every node has Laplace noise of scale L s1/epsilon on each coordinate: all that is played after is
     epsilon-private [2]_. The index adds ||V^-1 x||_1 w, where w bounds the noise of a coordinate at
     probability delta/d. Arms never played come first: before the first pull there is no noise to allow for.
-
-    Gaussian rewards are unbounded and hence clipped first, each by itself. What is promised of the private
-    estimates is promised for the clipped rewards, whose means are not quite linear in x.
+    What is promised of the private estimates is for clipped rewards, whose means are not quite linear in x.
 
     References
     ----------
@@ -280,8 +228,18 @@ def simulate(
     span = replicates.checked_span(n_replicates)
     n = len(span)
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
-    coefficients = given_theta(theta, n_replicates, k, d)
-    given = given_contexts(contexts, rounds, k, d)
+    coefficients, given = None, np.empty((0, k, d))
+    if theta is not None:
+        coefficients = _checks.array("theta", theta, np.float64, None, low=-LARGEST, high=LARGEST).copy()
+        rows: tuple[int, ...] = ()
+        if coefficients.ndim == 3:  # a slice takes those of the whole run
+            rows = (max(span.stop, len(coefficients)) if isinstance(n_replicates, range) else n,)
+        _checks.array("theta", coefficients, np.float64, (*rows, k, d))
+    if isinstance(contexts, str):
+        _checks.choice("contexts", contexts, ("sphere",))
+    else:
+        given = _checks.array("contexts", contexts, np.float64, (rounds, k, d), low=-LARGEST, high=LARGEST)
+        given = given.copy()
     regular = regular_ridge(ridge, given)
     failure = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     deviation = _checks.number("sigma", sigma, 0.0, LARGEST)
@@ -289,22 +247,25 @@ def simulate(
     if binary:
         deviation = 1.0
         if (largest := _longest(coefficients) * _longest(given)) > 1.0 + 1e-9:
-            raise ValueError(
-                "reward can be 'binary' only where |theta| |x| is at most 1 for all arms and contexts, "
-                f"got {largest:g}"
-            )
+            where = "|theta| |x| is at most 1 for all arms and contexts"
+            raise ValueError(f"reward can be 'binary' only where {where}, got {largest:g}")
     budget = row.checked_epsilon(epsilon, 0.0)
-    clipped = clip_range(clip, 1.0 if binary else 1.0 + 3.0 * deviation)
+    high = 1.0 if binary else 1.0 + 3.0 * deviation
+    low = -high
+    if clip is not None:
+        low, high = _checks.array("clip", clip, np.float64, (2,), low=-LARGEST, high=LARGEST).tolist()
+        if not low < high:
+            raise ValueError(f"clip must be a pair (low, high) with low < high, got {_checks.shown(clip)}")
     _results.check_memory(n, k * d * (d + 3) + k + len(checkpoints) + 4 * rounds // n)
     from equinoise._random import stream_key
-    from equinoise.bandits.linear import task as _linear_task
+    from equinoise.bandits.linear import task as of_blocks
 
-    plan = _linear_task.make_plan(
-        row.name, given, rounds, regular, failure, deviation, binary=binary, clip=clipped, epsilon=budget
+    plan = of_blocks.make_plan(
+        row.name, given, rounds, regular, failure, deviation, binary=binary, clip=(low, high), epsilon=budget
     )
-    task = _linear_task.Task(plan, coefficients, regular, checkpoints, stream_key(seed), k, d)
+    task = of_blocks.Task(plan, coefficients, regular, checkpoints, stream_key(seed), k, d)
     how: dict[str, Any] = {"block": block, "executor": executor, "progress": progress, "resume": resume}
-    result = replicates.run(functools.partial(_linear_task.run_block, task), span, work=rounds, **how)
+    result = replicates.run(functools.partial(of_blocks.run_block, task), span, work=rounds, **how)
     if coefficients is not None:
         result["theta"] = coefficients[span.start : span.stop] if coefficients.ndim == 3 else coefficients
     return LinearRun(

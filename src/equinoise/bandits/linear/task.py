@@ -2,6 +2,7 @@
 
 import functools
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -110,14 +111,15 @@ def make_plan(
     delta: float,
     sigma: float,
     *,
-    binary: bool,
-    clip: tuple[float, float],
     epsilon: float,
+    binary: bool = False,
+    clip: tuple[float, float] = (0.0, 1.0),
     known: int | None = None,
+    lanes: int = 0,
 ) -> Plan:
     """Return the plan of a run, its coefficients left empty; contexts float64[T, K, d], or of no rounds.
 
-    Widths are tabulated for the first so many of the `horizon` pulls that an arm may have, or for all.
+    Widths are tabulated for the `known` first of the `horizon` pulls that an arm may have, or for all.
     """
     row, dimension, known = POLICIES[policy], contexts.shape[2], horizon if known is None else known
     width = np.zeros(known + 1)
@@ -133,7 +135,7 @@ def make_plan(
             raise ValueError(f"epsilon must give a noise scale of at most 1e100, got {epsilon!r}")
         noise_width = noise_widths(horizon, scale, delta / dimension, known)
     rewards = row.in_turn, binary, sigma, *clip, scale, levels + 1
-    return Plan(np.empty((0, 0)), contexts, width, noise_width, *rewards)
+    return read_only(Plan(np.empty((0, lanes)), contexts, width, noise_width, *rewards))
 
 
 def read_only(plan: Plan) -> Plan:
@@ -156,20 +158,25 @@ def _run_lanes(task: Task, start: int, stop: int) -> dict[str, Array]:
     lanes = full(n)
     theta = _theta(task, start, stop, lanes)
     plan = read_only(task.plan._replace(theta=np.ascontiguousarray(theta.reshape(lanes, -1).T)))
-    learner = make_learner(plan, k, d, task.ridge)
-    regret = _play(task, plan, learner, start)
-    inverse = gram_inverse(learner, k, d)
-    estimate = lanes_first(learner.estimate, k)
-    private = plan.noise_width.size > 0
-    moment = lanes_first(learner.moment, k) if private else None
-    return {
-        **({"theta": theta[:n]} if task.theta is None else {}),
-        "regret": regret[:n],
-        "pulls": np.ascontiguousarray(learner.pulls.T[:n]),
-        "theta_hat": (estimate if moment is None else np.einsum("rkij,rkj->rki", inverse, moment))[:n],
-        "gram_inverse": inverse[:n],
-        "estimate": estimate[:n],
-    }
+    learner, scratch = make_learner(plan, k, d, task.ridge), make_round(k, d, lanes)
+    streams = make_streams(task.key, start, lanes, PURPOSES)
+    play = kernels.play_private if plan.noise_width.size > 0 else kernels.play
+    piece = max(1, _WORK_A_PIECE // (lanes * k * d * (d + 20)))
+    regret = np.empty((lanes, len(task.checkpoints)))
+    for i, (before, mark) in enumerate(pairwise([0, *task.checkpoints.tolist()])):
+        for first in range(before, mark, piece):
+            end = min(first + piece, mark)
+            play(plan, learner, streams, scratch, first, end)
+            replicates.tick(lanes * (end - first))
+        regret[:, i] = learner.regret
+    inverse, estimate = gram_inverse(learner, k, d), lanes_first(learner.estimate, k)
+    theta_hat = estimate
+    if plan.noise_width.size > 0:
+        theta_hat = np.einsum("rkij,rkj->rki", inverse, lanes_first(learner.moment, k))
+    made = {"theta": theta} if task.theta is None else {}
+    made |= {"regret": regret, "pulls": np.ascontiguousarray(learner.pulls.T), "theta_hat": theta_hat}
+    made |= {"gram_inverse": inverse, "estimate": estimate}
+    return {name: array[:n] for name, array in made.items()}
 
 
 def _theta(task: Task, start: int, stop: int, lanes: int) -> Floats:
@@ -189,22 +196,3 @@ def _theta(task: Task, start: int, stop: int, lanes: int) -> Floats:
         fill_directions(states, words, np.empty(((free + 1) // 2 + 2, lanes)), free, drawn)
         theta[:, 1:] = drawn.reshape(task.n_arms, free, lanes)
     return np.ascontiguousarray(theta.transpose(2, 0, 1))
-
-
-def _play(task: Task, plan: Plan, learner: Learner, start: int) -> Floats:
-    """Play all rounds and return the regret at the checkpoints, float64[W, C]; tell progress in between."""
-    lanes = learner.regret.size
-    streams = make_streams(task.key, start, lanes, PURPOSES)
-    scratch = make_round(task.n_arms, task.dimension, lanes)
-    piece = max(1, _WORK_A_PIECE // (lanes * task.n_arms * task.dimension * (task.dimension + 20)))
-    kernel = kernels.play_private if plan.noise_width.size else kernels.play
-    regret = np.empty((lanes, len(task.checkpoints)))
-    first = 0
-    for i, checkpoint in enumerate(task.checkpoints.tolist()):
-        while first < checkpoint:
-            end = min(first + piece, checkpoint)
-            kernel(plan, learner, streams, scratch, first, end)
-            replicates.tick(lanes * (end - first))
-            first = end
-        regret[:, i] = learner.regret
-    return regret

@@ -24,7 +24,7 @@ from equinoise._typing import Any, DataFrame, Floats, Sequence
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.player import Setting
 from equinoise.bandits.live.state import Ticket
-from equinoise.bandits.policies.registry import POLICIES, Policy, check_bounds, policy
+from equinoise.bandits.policies.registry import POLICIES, check_bounds, policy
 
 __all__ = ["Bandit", "PrivateBandit", "PrivateUCB", "Ticket", "UCB"]
 
@@ -35,8 +35,7 @@ class PrivateBandit(Bandit):
     **What is private.** Two histories are neighbours when they differ in the reward of one round. Whatever
     the rewards, and whoever picks them knowing all choices so far, every sequence of choices has
     probabilities within a factor e^epsilon of each other for two neighbours. :attr:`choices`, :attr:`pulls`,
-    :attr:`private_means`, and all that is made of them, are covered. A person who gives k rewards has k
-    epsilon.
+    :attr:`private_means`, and all that is made of them, are covered. A person of k rewards has k epsilon.
 
     **What is not.** :attr:`means`, ``stderr`` and the saved file come from the true rewards: they are for the
     one who runs the experiment, and not to be published as private. That a reward came, when, and for which
@@ -48,8 +47,7 @@ class PrivateBandit(Bandit):
     private numbers suggested can be tested on the true rewards: with
     :func:`equinoise.inference.shifted_p_value`, or any other p-value with
     :func:`equinoise.inference.adjusted_p_value` and :attr:`rounds` as n. The first loses nothing with the
-    rounds, but no effect within the shift of epsilon can be shown: at 0.1 a mean of 0.5 becomes 0.525, at 1
-    0.73.
+    rounds, but shows no effect within the shift of epsilon: at 0.1 a mean of 0.5 becomes 0.525, at 1 0.73.
 
     Parameters
     ----------
@@ -217,8 +215,7 @@ class UCB(_OpenBandit):
 class PrivateUCB(PrivateBandit):
     """UCB on sums from a private counter for each arm: (S + noise)/n + sqrt(ln(2/delta_t)/(2n)) + w/n [1]_.
 
-    A reward goes into one arm's counter, so every counter has the whole epsilon, and arms added on the way
-    cost no privacy.
+    A reward goes into one arm's counter, so each has the whole epsilon, and arms that are added cost nothing.
 
     Parameters
     ----------
@@ -252,16 +249,10 @@ class PrivateUCB(PrivateBandit):
 
 
 def __getattr__(name: str) -> Any:
-    """Make the live class of a policy that has none above."""
-    for row in POLICIES.values():
-        if row.live is not None and row.live.name == name:
-            globals()[name] = _made(row, name)
-            return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _made(row: Policy, name: str) -> type[Bandit]:
-    """Return a live class that is all in a row of the registry."""
+    """Make the live class of a policy that has none above: it is all in a row of the registry."""
+    row = next((one for one in POLICIES.values() if one.live is not None and one.live.name == name), None)
+    if row is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     parent = PrivateBandit if row.private else _OpenBandit
     options = "".join(
         f"\n{name} : {option.kind}\n    {option.summary}; by default {option.default!r}."
@@ -275,4 +266,5 @@ def _made(row: Policy, name: str) -> type[Bandit]:
         f">>> bandit = {name}(2{given}, seed=1)\n>>> for _ in range(100):\n...     arm = bandit.select()\n"
         "...     bandit.update(arm, [0.2, 0.7][arm])\n>>> int(bandit.pulls.sum())\n100\n"
     )
-    return type(name, (parent,), {"policy": row.name, "__doc__": text, "__module__": __name__})
+    made = type(name, (parent,), {"policy": row.name, "__doc__": text, "__module__": __name__})
+    return globals().setdefault(name, made)

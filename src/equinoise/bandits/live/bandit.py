@@ -8,7 +8,7 @@ from equinoise import _checks
 from equinoise._live import Live, locked, whole
 from equinoise._typing import Any, DataFrame, Floats, Ints, PathLike, Self, Words
 from equinoise.bandits.live import state
-from equinoise.bandits.live.player import Player, Setting, arm_names, check_name
+from equinoise.bandits.live.player import Setting, arm_labels, check_name, player_of
 from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket
 from equinoise.bandits.rewards import Draws
 from equinoise.inference import Report, Totals, report
@@ -20,8 +20,7 @@ _MOST_AT_ONCE = 2**20
 class Bandit(Live):
     """A bandit that is asked for an arm and told its reward; the parent of all live bandits.
 
-    Methods raise TypeError or ValueError where an argument is of the wrong kind or out of range, and nothing
-    has changed then.
+    Methods that raise TypeError or ValueError, for arguments of a wrong kind or range, have changed nothing.
 
     Examples
     --------
@@ -35,9 +34,10 @@ class Bandit(Live):
 
     def _start(self, arms: Any, setting: Setting, key: Words) -> None:
         """Begin with nothing known; `arms` is a number or a sequence of names."""
-        n_arms, self._names = arm_names(arms)
+        self._labels: list[Arm] = arm_labels(arms)
+        n_arms, self._named = len(self._labels), isinstance(self._labels[0], str)
         self._setting, self._key = setting, key
-        self._player = Player(setting, key, n_arms)
+        self._player = player_of(setting, key, n_arms)
         self._draws = Draws(key, noise=setting.noise == "float", ties=setting.ties == "random")
         self._tallies, self._tickets = Tallies(n_arms), OpenTickets()
         self._rows = list(range(n_arms))  # the arms in play
@@ -53,13 +53,13 @@ class Bandit(Live):
     @locked
     def arms(self) -> tuple[Arm, ...]:
         """All arms in the order in which they came, also those dropped; pulls and means are in this order."""
-        return tuple(range(len(self._tallies.pulls)) if self._names is None else self._names)
+        return tuple(self._labels)
 
     @property
     @locked
     def in_play(self) -> tuple[Arm, ...]:
         """The arms that may be selected."""
-        return tuple(self._label(arm) for arm in self._rows)
+        return tuple(self._labels[arm] for arm in self._rows)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -173,21 +173,18 @@ class Bandit(Live):
     def request(self, n: int | None = None) -> Ticket | list[Ticket]:
         """Select as :meth:`select` does, and return tickets, for rewards that come late and in any order.
 
-        :meth:`update` takes a ticket in the place of an arm. Its ``number`` may be kept instead, and
-        :meth:`ticket` asked for it later.
+        :meth:`update` takes a ticket in the place of an arm. Its ``number`` may be kept, for :meth:`ticket`.
         """
         wanted = 1 if n is None else _checks.integer("n", n, 1, _MOST_AT_ONCE)
         self._check_horizon(wanted)
-        tickets = [self._select() for _ in range(wanted)]
+        tickets = []
+        for t in range(self.rounds, self.rounds + wanted):
+            noise, word = self._draws.at(t)
+            arm = self._rows[self._player.choose(t, word)]
+            self._tickets.open(t, arm, noise)
+            self._note(arm, self._player.shares)
+            tickets.append(self.ticket(t))
         return tickets[0] if n is None else tickets
-
-    def _select(self) -> Ticket:
-        t = self.rounds
-        noise, word = self._draws.at(t)
-        arm = self._rows[self._player.choose(t, word)]
-        self._tickets.open(t, arm, noise)
-        self._note(arm, self._player.shares)
-        return self.ticket(t)
 
     def _note(self, arm: int, shares: Any) -> None:
         """Add a round to the choices, with the probabilities of the arms in play."""
@@ -204,7 +201,7 @@ class Bandit(Live):
             raise ValueError(f"ticket must be an open one, got number {given}, which is unknown or closed")
         place = self._tickets[given][0]
         chance = float(self._shares[given][place]) if self._shares else None
-        return Ticket(given, self._label(place), self._tickets.owner, chance)
+        return Ticket(given, self._labels[place], self._tickets.owner, chance)
 
     @whole
     def update(self, arm: Arm | Ticket, reward: float) -> None:
@@ -239,9 +236,7 @@ class Bandit(Live):
     @whole
     def cancel(self, ticket: Ticket) -> None:
         """Close a ticket whose reward will never come; its round stays counted."""
-        if not isinstance(ticket, Ticket):
-            raise TypeError(f"ticket must be a Ticket, got {_checks.shown(ticket)}")
-        number = self._number(ticket)
+        number = self._number(_checks.instance("ticket", ticket, Ticket))
         place = self._tickets[number][0]
         if place in self._rows:
             self._player.waiting[self._rows.index(place)] -= 1
@@ -254,16 +249,16 @@ class Bandit(Live):
         It takes a name where arms have names, and only there, which was never used before.
         """
         place = len(self._tallies.pulls)
-        if self._names is None and name is not None:
+        if not self._named and name is not None:
             raise ValueError(f"name must be None where arms are numbered, got {_checks.shown(name)}")
-        if self._names is not None and check_name("name", name) in self._names:
+        label = check_name("name", name) if self._named else place
+        if label in self._labels:
             raise ValueError(f"name must be a new one, got {name!r}, which was used before")
         self._player.add_row()
-        if self._names is not None:
-            self._names.append(str(name))
+        self._labels.append(label)
         self._tallies.add_arm()
         self._rows.append(place)
-        return self._label(place)
+        return label
 
     @whole
     def drop_arm(self, arm: Arm) -> None:
@@ -278,18 +273,15 @@ class Bandit(Live):
         self._rows.remove(place)
         self._tallies.dropped[place], self._tallies.last_release[place] = 1, release
 
-    def _label(self, place: int) -> Arm:
-        return place if self._names is None else self._names[place]
-
     def _place(self, arm: object) -> int:
         """Return the place of an arm that is or was in play."""
-        if self._names is None:
-            return _checks.integer("arm", arm, 0, len(self._tallies.pulls) - 1)
+        if not self._named:
+            return _checks.integer("arm", arm, 0, len(self._labels) - 1)
         if not isinstance(arm, str):
             raise TypeError(f"arm must be the name of an arm or a Ticket, got {_checks.shown(arm)}")
-        if arm not in self._names:
-            raise ValueError(f"arm must be one of {_checks.shown(self._names)}, got {_checks.shown(arm)}")
-        return self._names.index(arm)
+        if arm not in self._labels:
+            raise ValueError(f"arm must be one of {_checks.shown(self._labels)}, got {_checks.shown(arm)}")
+        return self._labels.index(arm)
 
     def _number(self, ticket: Ticket) -> int:
         """Return the number of an open ticket of this bandit."""
@@ -299,15 +291,13 @@ class Bandit(Live):
 
     def _check_in_play(self, place: int) -> None:
         if place not in self._rows:
-            raise ValueError(f"arm must be in play, got {self._label(place)!r}, which was dropped")
+            raise ValueError(f"arm must be in play, got {self._labels[place]!r}, which was dropped")
 
     def _check_horizon(self, n: int) -> None:
         horizon = self._setting.horizon
         if horizon is not None and self.rounds + n > horizon:
-            raise ValueError(
-                f"horizon of {horizon} rounds is over or too near for {n} more, after {self.rounds};"
-                " a new bandit may have more"
-            )
+            why = f"is over or too near for {n} more, after {self.rounds}; a new bandit may have more"
+            raise ValueError(f"horizon of {horizon} rounds {why}")
 
     @locked
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -328,8 +318,7 @@ class Bandit(Live):
 
         The choices are those of a bandit that was never stopped; but secure noise is new from here on, and
         what was noised before is never noised again. Rewards told after the save are unknown. Only one object
-        may go on from a file in earnest: of two, each would noise the sums that were unfinished, and rewards
-        in them pay for both.
+        may go on from a file in earnest: two would each noise unfinished sums, whose rewards pay for both.
 
         Raises FileNotFoundError when there is no such file, ImportError when the noise is secure and OpenDP
         is not installed, and ValueError when the file is damaged or holds something else.

@@ -6,10 +6,10 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, Array, Floats, Ints, Mapping, Sequence, Words
-from equinoise.bandits.live.secure import FEEDS
 from equinoise.bandits.policies.registry import LARGEST, check_bounds, policy
 from equinoise.bandits.result import means_of
 from equinoise.bandits.rewards import shares_of
+from equinoise.mechanisms import COUNTERS, secure_laplace
 
 _MOST_ARMS = 2**20
 _MOST_ROUNDS = 2**40
@@ -76,19 +76,18 @@ class Setting:
         return (self.low or 0.0) + self.span * value
 
 
-def arm_names(arms: Any) -> tuple[int, list[str] | None]:
-    """Return (number of arms, their names); names are None where `arms` is a number."""
+def arm_labels(arms: Any) -> list[Any]:
+    """Return what the arms are called: 0, 1, ... where `arms` is a number, else their names."""
     if isinstance(arms, str):
         raise TypeError(f"n_arms must be a number of arms or a sequence of names, got {arms!r}")
     try:
         names = list(arms)
     except TypeError:
-        return _checks.integer("n_arms", arms, 1, _MOST_ARMS), None
-    for name in names:
-        check_name("n_arms", name)
+        return [*range(_checks.integer("n_arms", arms, 1, _MOST_ARMS))]
+    names = [check_name("n_arms", name) for name in names]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"n_arms must be at least one name, none of them twice, got {_checks.shown(names)}")
-    return len(names), [str(name) for name in names]
+    return names
 
 
 def check_name(argument: str, name: object) -> str:
@@ -102,18 +101,22 @@ def check_name(argument: str, name: object) -> str:
 
 _SCRATCH = ("score", "pending", "chances")  # fields of states that are written before they are read
 _LEAST = {"left": 1, "length": 1}  # other integers are not negative
+_STEPS = 2**24  # of a secure batch's grid, from 0 to 1: sums of up to 2^29 rewards are exact in a float64
 
 
 class Player:
-    """The arms in play, called rows here, and what the policy knows of them, in a state of one lane."""
+    """The arms in play, called rows here, and what the policy knows of them, in a state of one lane.
+
+    Here it hears of rewards as they are, with drawn noise next to them.
+    """
 
     def __init__(self, setting: Setting, key: Words, n_rows: int) -> None:
         self._setting, self._key = setting, key
+        self._epsilon = np.inf if setting.epsilon is None else setting.epsilon
         self._spec = policy(setting.policy)
         self._kernels = self._spec.kernels
         self._random_ties = setting.ties == "random"
-        feed = self._spec.live.feed if self._spec.live and setting.secure else "plain"
-        self._feed = FEEDS[feed](n_rows, setting)
+        self._kept = [self._fresh() for _ in range(n_rows)]
         self.state, more = self._make(n_rows), self._make(n_rows + 1)
         # the arrays that grow with the arms: an arm's part is one of as many equal pieces as there are arms
         self._fields = [
@@ -126,9 +129,8 @@ class Player:
         self.waiting = np.zeros(n_rows, dtype=np.int64)  # selections without a reward so far
 
     def _make(self, n_rows: int) -> Any:
-        setting = self._setting
-        epsilon = np.inf if setting.epsilon is None else setting.epsilon
-        return self._spec.make_state(n_rows, 1, setting.horizon, epsilon, setting.options, key=self._key)
+        given = self._setting.horizon, self._epsilon, self._setting.options
+        return self._spec.make_state(n_rows, 1, *given, key=self._key)
 
     @property
     def pulls(self) -> Ints:
@@ -169,32 +171,43 @@ class Player:
 
     def give(self, t: int, row: int, reward: float, noise: float) -> None:
         """Give a row a reward in round t; after an exception nothing has changed."""
-        self._feed.give(self._kernels, self.state, t, row, reward, noise)
+        self._kernels.update(self.state, 0, t, row, reward, noise)
+
+    def _fresh(self) -> Any:
+        """Return what is kept of a new row, so that the policy does not hear of it."""
+
+    def secure(self) -> Any:
+        """Return what is kept of all rows, in the types of JSON."""
+
+    def _go_on(self, secure: Any) -> None:
+        """Go on from what :meth:`secure` returned; ValueError when it does not fit the state."""
+        if secure is not None:
+            raise ValueError("secure must be None without secure noise")
 
     def add_row(self) -> None:
         """Begin one more row, which knows nothing."""
         n_rows = len(self.waiting)
-        self._feed.add_row()
+        self._kept.append(self._fresh())
         self.state = self._moved(self._make(n_rows + 1), range(n_rows))
         self.waiting = np.append(self.waiting, 0)
 
     def drop_row(self, row: int) -> None:
         """Forget a row; those after it move up."""
         rows = [other for other in range(len(self.waiting)) if other != row]
-        self._feed.keep(rows)
+        self._kept = [self._kept[other] for other in rows]
         self.state = self._moved(self._make(len(rows)), rows)
         self.waiting = self.waiting[rows]
 
-    def saved(self) -> tuple[dict[str, Array], Any]:
-        """Return arrays by name, and what the secure noise keeps, in the types of JSON."""
+    def saved(self) -> dict[str, Array]:
+        """Return arrays by name, all there is beside :meth:`secure`."""
         names = [*self._fields, *(["current"] if self._in_batches else [])]
         arrays = {f"state_{name}": getattr(self.state, name) for name in names}
         if self.shares is not None:
             arrays |= {"state_share": self.shares, "state_until": self.state.chances.until}
-        return arrays, self._feed.saved()
+        return arrays
 
     def restore(self, arrays: Mapping[str, Array], secure: Any) -> None:
-        """Take over what :meth:`saved` returned; KeyError, TypeError or ValueError where it cannot be."""
+        """Take over what was saved; KeyError, TypeError or ValueError where it cannot be."""
         state = self.state
         pulled = np.asarray(arrays["state_pulls"]) > 0
         for name in self._fields:
@@ -207,10 +220,8 @@ class Player:
             here[...] = given
         if "private_n" in state._fields and ((state.private_n > 0) != pulled).any():
             raise ValueError("private_n must be positive where there are pulls")
-        if "left" in state._fields:
-            wrong = (state.left > state.length) | (~pulled & (state.length > 1))
-            if wrong.any():
-                raise ValueError("left must be what a batch still needs, 1 before the first pull")
+        if "left" in state._fields and ((state.left > state.length) | (~pulled & (state.length > 1))).any():
+            raise ValueError("left must be what a batch still needs, 1 before the first pull")
         if self._in_batches:
             current = arrays["state_current"].item()
             state.current[0] = _checks.integer("current", current, -1, len(pulled) - 1)
@@ -220,4 +231,89 @@ class Player:
                 raise ValueError("share must sum to one")
             self.shares[:] = shares
             state.chances.until[:] = _checks.array("until", arrays["state_until"], np.int64, (1,), low=0)
-        self._feed.restore(secure, state)
+        self._go_on(secure)
+
+
+# With secure noise the kernels never see a reward. They are told a reward of 0 and, in the place of noise,
+# what OpenDP made of exact sums on a grid: the private sum of a counter, or of a full batch. Whatever a
+# policy computes, and however it rounds, is then made of private numbers only.
+
+
+class CounterPlayer(Player):
+    """Keeps a secure counter for each row, whose private sums are all that the policy hears of rewards."""
+
+    def _fresh(self) -> Any:
+        horizon = self._setting.horizon
+        if horizon is None or self._setting.options["counter"] == "hybrid":
+            return COUNTERS["hybrid"].make(self._epsilon)
+        return COUNTERS[self._setting.options["counter"]].make(self._epsilon, horizon)
+
+    def give(self, t: int, row: int, reward: float, noise: float) -> None:
+        """Give a row's counter a reward in round t, and the policy the private sum."""
+        total = self._kept[row].add(reward)
+        self._kernels.update(self.state, 0, t, row, 0.0, 0.0)
+        self.state.mean[row, 0] = total / self.state.pulls[row, 0]
+
+    def secure(self) -> list[dict[str, Any]]:
+        """Return the counters' states."""
+        return [counter.state() for counter in self._kept]
+
+    def _go_on(self, secure: Any) -> None:
+        _check_rows(secure, self._kept, "counter")
+        for row, (fresh, entry) in enumerate(zip(self._kept, secure, strict=True)):
+            counter = type(fresh).from_state(entry)
+            if not counter.secure or entry["options"] != fresh.state()["options"]:
+                raise ValueError("secure must hold counters of this epsilon and horizon")
+            if counter.n != self.pulls[row]:
+                raise ValueError("secure must hold counters of as many rewards as the arms have")
+            self._kept[row] = counter
+
+
+class BatchPlayer(Player):
+    """Keeps an exact sum for each row, in steps of the grid, noised once, when the row's batch is full."""
+
+    def _fresh(self) -> int:
+        return 0
+
+    def _noised(self, steps: int) -> float:
+        return float(secure_laplace([steps / _STEPS], 1.0, self._epsilon)[0])
+
+    def give(self, t: int, row: int, reward: float, noise: float) -> None:
+        """Give a row a reward in round t; the policy hears of its batch when that is full."""
+        steps = self._kept[row] + round(reward * _STEPS)
+        if self.state.left[row, 0] > 1:
+            self._kernels.update(self.state, 0, t, row, 0.0, 0.0)
+            self._kept[row] = steps
+        else:
+            # as a standard draw that the policy divides by epsilon: rounding what is private keeps it so
+            released = self._noised(steps) * self._epsilon
+            self._kept[row] = 0  # first: whatever fails now, no reward is released twice
+            self._kernels.update(self.state, 0, t, row, 0.0, released)
+
+    def secure(self) -> list[int]:
+        """Return the sums of open batches."""
+        return list(self._kept)
+
+    def _go_on(self, secure: Any) -> None:
+        _check_rows(secure, self._kept, "sum")
+        gathered = (self.state.length - self.state.left)[:, 0].tolist()
+        self._kept = [
+            _checks.integer("secure", entry, 0, n * _STEPS) for entry, n in zip(secure, gathered, strict=True)
+        ]
+
+
+def _check_rows(secure: Any, kept: list[Any], what: str) -> None:
+    if not isinstance(secure, list) or len(secure) != len(kept):
+        raise ValueError(f"secure must hold a {what} for each arm in play")
+
+
+def player_of(setting: Setting, key: Words, n_rows: int) -> Player:
+    """Return the player that rewards reach as the registry says."""
+    live = policy(setting.policy).live
+    if live is None or live.feed == "plain" or not setting.secure:
+        return Player(setting, key, n_rows)
+    if live.feed == "counter":
+        return CounterPlayer(setting, key, n_rows)
+    made = BatchPlayer(setting, key, n_rows)
+    made._noised(0)  # what is missing is missed now, not at the first reward
+    return made

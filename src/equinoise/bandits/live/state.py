@@ -8,7 +8,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._files import loaded
 from equinoise._typing import Any, Array, Floats, Mapping
-from equinoise.bandits.live.player import Player, Setting
+from equinoise.bandits.live.player import Setting, player_of
 from equinoise.bandits.result import means_of
 
 Arrays = dict[str, Array]
@@ -128,19 +128,18 @@ _KIND = "equinoise bandit, version 1"
 
 def save(bandit: Any, path: Any, overwrite: object) -> None:
     """Write a bandit to a file that only its owner may read, if it could be read back."""
-    state, secure = bandit._player.saved()
-    arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **state}
+    arrays = {**vars(bandit._tallies), **bandit._tickets.arrays(), **bandit._player.saved()}
     arrays |= {"choices": bandit.choices, "key": bandit._key}
     if bandit.propensities is not None:
         arrays["propensities"] = bandit.propensities
     meta: dict[str, Any] = {"class": type(bandit).__name__, "setting": asdict(bandit._setting)}
-    meta |= {"names": bandit._names, "secure": secure, "owner": bandit._tickets.owner}
+    meta |= {"names": bandit._labels if bandit._named else None, "secure": bandit._player.secure()}
+    meta["owner"] = bandit._tickets.owner
     try:
         _restored(type(bandit), arrays, meta)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RuntimeError(
-            f"a change of this bandit broke off, so it cannot be saved; the file is as it was: {error}"
-        ) from error
+        why = f"a change of this bandit broke off, so it cannot be saved; the file is as it was: {error}"
+        raise RuntimeError(why) from error
     bandit._save(path, overwrite, _KIND, meta, arrays=arrays, mode=0o600)
 
 
@@ -165,7 +164,7 @@ def _restored(cls: Any, arrays: Arrays, meta: dict[str, Any]) -> Any:
     bandit._rows = np.flatnonzero(bandit._tallies.dropped == 0).tolist()
     if not bandit._rows:
         raise ValueError("dropped must leave an arm in play")
-    bandit._player = Player(setting, key, len(bandit._rows))
+    bandit._player = player_of(setting, key, len(bandit._rows))
     bandit._player.restore(arrays, meta["secure"])
     if (bandit._player.pulls != bandit._tallies.pulls[bandit._rows]).any():
         raise ValueError("pulls must be those of the policy")

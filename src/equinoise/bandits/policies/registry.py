@@ -103,8 +103,7 @@ class Policy(Entry):
     tabulated : bool
         Whether lanes share tables, and go through a round together.
     own_words : str or None
-        What it draws for itself by address, so that make_state takes ``key`` uint64[2] and the number
-        ``first`` of its first replicate.
+        What it draws for itself by address; make_state takes ``key`` uint64[2] and the ``first`` replicate.
     live : Live or None
         None for a policy that is only simulated.
 
@@ -153,13 +152,11 @@ class Policy(Entry):
     ) -> Any:
         """Return the state before the first round of the replicates first..first + lanes - 1.
 
-        It has pulls int64[K, W] and reward_sum float64[K, W]. Without `tables` it has empty ones, and what
-        they hold is computed as rounds come.
+        It has pulls int64[K, W] and reward_sum float64[K, W]. What `tables` lack is computed as rounds come.
         """
         given = self._arguments(options)
         if self.tabulated:
-            empty = tables is None
-            given["tables"] = self.make_tables(n_arms, horizon, epsilon, 0, options) if empty else tables
+            given["tables"] = tables or self.make_tables(n_arms, horizon, epsilon, 0, options)
         if self.own_words is not None:
             given |= {"key": key, "first": first}
         return self.kernels.make_state(n_arms, lanes, horizon, epsilon, **given)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from equinoise import _checks, _results, inference
-from equinoise._typing import Any, Callable, DataFrame, Floats, Hashable, Ints, Mapping, NamedTuple, Words
+from equinoise._typing import Any, Callable, DataFrame, Floats, Hashable, Ints, Mapping, Words
 from equinoise.bandits.policies.registry import MAX_HORIZON, check_bounds, choose
 from equinoise.bandits.result import History, arm_means, numbers_of
 
@@ -16,6 +16,7 @@ _UNLIKELY = 1e-6  # of arms drawn with equal probabilities: below, they were not
 _TIMES = 20  # of a report at which intervals are computed
 _FEW = 0.05  # of the rows of a log: where fewer are used there is a warning
 _SUM = 1e-6  # how far probabilities may be from a sum of one
+_THIN, _ORDER = 1, 2  # entities of the streams that thin and shuffle
 
 
 def _column(frame: DataFrame, argument: str, name: object) -> Any:
@@ -62,57 +63,32 @@ def arm_column(frame: DataFrame, arm: object) -> tuple[tuple[Hashable, ...], Int
 def kept_share(frame: DataFrame, propensity: object, labels: tuple[Hashable, ...], arms: Ints) -> Floats:
     """Return with what probability each row is kept, float64[M], so that every arm becomes equally likely."""
     if propensity is None:
-        _check_alike(labels, arms)
+        counts, expected = np.bincount(arms, minlength=len(labels)), len(arms) / len(labels)
+        if len(labels) > 1:
+            from scipy import special
+
+            square = ((counts - expected) ** 2).sum() / expected
+            if (p_value := special.chdtrc(len(labels) - 1, square)) < _UNLIKELY:
+                got = f"{dict(zip(labels, counts.tolist(), strict=True))} rows of each arm"
+                what = "given for a log whose arms were not drawn with equal probabilities"
+                why = f"got {got} (as unequal by chance: p = {p_value:.1g})"
+                raise ValueError(f"propensity must be {what}, {why}")
         return np.ones(len(arms))
     if isinstance(propensity, Mapping):
-        of_row = _checked_shares(propensity, labels)[arms]
+        if set(propensity) != set(labels):
+            got = _checks.shown(list(propensity))
+            raise ValueError(f"propensity must have the arms {list(labels)} of the log, got {got}")
+        bounds: dict[str, Any] = {"low": 0.0, "high": 1.0, "open_low": True}
+        given = np.array([_checks.number(f"propensity[{k!r}]", propensity[k], **bounds) for k in labels])
+        if abs(given.sum() - 1.0) > _SUM:
+            raise ValueError(f"propensity must sum to 1 over the arms, got {given.sum():g}")
+        of_row = given[arms]
     else:
         of_row = number_column(frame, "propensity", propensity, 0.0, 1.0)
         if not of_row.min() > 0.0:
             raise ValueError(f"column {propensity!r} must be positive, got 0 in row {of_row.argmin()}")
     shares: Floats = of_row.min() / of_row
     return shares
-
-
-def _checked_shares(propensity: Mapping[Any, float], labels: tuple[Hashable, ...]) -> Floats:
-    if set(propensity) != set(labels):
-        raise ValueError(
-            f"propensity must have the arms {list(labels)} of the log, got {_checks.shown(list(propensity))}"
-        )
-    bounds: dict[str, Any] = {"low": 0.0, "high": 1.0, "open_low": True}
-    shares = np.array([_checks.number(f"propensity[{k!r}]", propensity[k], **bounds) for k in labels])
-    if abs(shares.sum() - 1.0) > _SUM:
-        raise ValueError(f"propensity must sum to 1 over the arms, got {shares.sum():g}")
-    return shares
-
-
-def _check_alike(labels: tuple[Hashable, ...], arms: Ints) -> None:
-    """Refuse a log whose arms were hardly drawn with equal probabilities, by a chi-squared test."""
-    counts = np.bincount(arms, minlength=len(labels))
-    expected = len(arms) / len(labels)
-    if len(labels) == 1:
-        return
-    from scipy import special
-
-    square = float(((counts - expected) ** 2).sum() / expected)
-    p_value = float(special.chdtrc(len(labels) - 1, square))
-    if p_value < _UNLIKELY:
-        raise ValueError(
-            "propensity must be given for a log whose arms were not drawn with equal probabilities, got "
-            f"{dict(zip(labels, counts.tolist(), strict=True))} rows of each arm "
-            f"(as unequal by chance: p = {p_value:.1g})"
-        )
-
-
-class Log(NamedTuple):
-    """The rows of a log, M of them, and its K arms."""
-
-    labels: tuple[Hashable, ...]
-    arms: Ints  # [M]
-    scaled: Floats  # [M], rewards on a scale from 0 to 1
-
-
-_THIN, _ORDER = 1, 2  # entities of the streams that thin and shuffle
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +104,7 @@ class Replay(History):
     labels : tuple
         What the log calls the arms, K of them.
     logged, logged_means : int64[K], float64[K]
-        Rows of each arm in the log, and their mean rewards: what the experiment says, gathered without
-        adaptivity.
+        Rows of each arm in the log, and their mean rewards: what no policy has biased.
 
     Examples
     --------
@@ -211,8 +186,7 @@ def replay(
     epsilon, ties, **options
         As in :func:`equinoise.bandits.simulate`.
     horizon : int, optional
-        Rounds after which to stop; by default the rows of the log, the most that there can be. Policies that
-        are made for a horizon are made for this one.
+        Rounds to stop after, and to make policies for; by default the rows of the log, the most that can be.
     seed, replicate : int
         Of thinning, shuffling, ties and noise; a seed of None takes randomness from the operating system.
     shuffle : bool
@@ -244,11 +218,22 @@ def replay(
     """
     chosen = choose(policy, epsilon, ties, options)
 
-    def play(log: Log, order: Ints, rounds: int, key: Words, first: int) -> tuple[Ints, Any]:
+    def play(n_arms: int, order: Ints, told: Any, rounds: int, key: Words, first: int) -> tuple[Ints, Any]:
         from equinoise.bandits.rewards import Stepper
 
-        player = Stepper(chosen, len(log.labels), rounds, key, first)
-        return _walk(player, order, log, rounds), player.propensities
+        player = Stepper(chosen, n_arms, rounds, key, first)
+        places = [np.flatnonzero(told[0] == k) for k in range(n_arms)]
+        used: list[int] = []
+        at = 0  # for a choice the next row of its arm, until there is none
+        while len(used) < rounds:
+            k = player.choose()
+            i = int(np.searchsorted(places[k], at))
+            if i == len(places[k]):
+                break
+            at = int(places[k][i]) + 1
+            used.append(at - 1)
+            player.update(k, float(told[1][at - 1]))
+        return order[used], player.propensities
 
     columns, how = (arm, reward, propensity, bounds), (horizon, seed, replicate, shuffle)
     return walked(play, (chosen.spec.name, chosen.given_epsilon), frame, columns, how)
@@ -259,7 +244,8 @@ def walked(
 ) -> Replay:
     """Return the replay of a policy, (name, epsilon), on the columns of a log; see :func:`replay`.
 
-    play(log, order, rounds, key, replicate) walks rows int64[N], and returns the used ones and propensities.
+    play(n_arms, order, told, rounds, key, replicate) walks rows int64[N], told their arms int64[N] and their
+    rewards float64[N] from 0 to 1, and returns the rows that it used, and propensities or None.
     """
     (arm, reward, propensity, bounds), (horizon, seed, replicate, shuffle) = columns, how
     labels, arms = arm_column(frame, arm)
@@ -274,31 +260,14 @@ def walked(
     key = stream_key(seed)
     walk = np.argsort(_uniforms(key, _ORDER, first, len(arms))) if shuffled else np.arange(len(arms))
     walk = walk[_uniforms(key, _THIN, first, len(arms))[walk] < keep[walk]]
-    log = Log(labels, arms, np.minimum((rewards - low) / (high - low), 1.0))
-    rows, shares = play(log, walk, rounds, key, first)
+    told = arms[walk], np.minimum((rewards[walk] - low) / (high - low), 1.0)
+    rows, shares = play(len(labels), walk, told, rounds, key, first)
     if len(rows) < min(rounds, _FEW * len(arms)):
         expected = f"about {keep.sum() / len(labels):,.0f} were expected, one in {len(labels)} of those kept"
         warnings.warn(f"replay used {len(rows):,} of {len(arms):,} rows: {expected}", stacklevel=3)
     used = arm_means(arms[rows], rewards[rows], len(labels))
     logged = arm_means(arms, rewards, len(labels))
     return Replay(arms[rows], rewards[rows], *used, *named, shares, rows, labels, *logged)
-
-
-def _walk(player: Any, walk: Ints, log: Log, horizon: int) -> Ints:
-    """Return the rows that are used, in order: for a choice the next row of its arm, until there is none."""
-    places = [np.flatnonzero(log.arms[walk] == k) for k in range(len(log.labels))]
-    used: list[int] = []
-    at = 0
-    while len(used) < horizon:
-        k = player.choose()
-        i = int(np.searchsorted(places[k], at))
-        if i == len(places[k]):
-            break
-        at = int(places[k][i]) + 1
-        row = int(walk[at - 1])
-        player.update(k, float(log.scaled[row]))
-        used.append(row)
-    return np.array(used, dtype=np.int64)
 
 
 def _uniforms(key: Words, entity: int, replicate: int, n: int) -> Floats:
@@ -335,8 +304,7 @@ def report(
     Returns
     -------
     Report
-        With intervals over time. Raises TypeError or ValueError for columns and arguments of the wrong kind
-        or out of range.
+        With intervals over time. Raises TypeError or ValueError for wrong columns and arguments.
 
     Examples
     --------

@@ -30,8 +30,7 @@ def tableau(
 ) -> Floats:
     """Draw the rewards of all arms in all rounds [1]_.
 
-    They are those of :func:`equinoise.bandits.simulate`: the policy that is simulated with this seed meets
-    in this replicate exactly these.
+    A policy that :func:`equinoise.bandits.simulate` plays with this seed meets these in this replicate.
 
     Parameters
     ----------
@@ -108,8 +107,7 @@ def interact(
         of None takes randomness from the operating system.
     form : {"query", "online"}
         "query": in round t the analyst, who has seen nothing but the answers so far, asks the table for the
-        entry (t, arm). "online": the compiled simulation plays, on rewards that were drawn before. The
-        history is the same.
+        entry (t, arm). "online": the compiled simulation plays on the table. The history is the same.
 
     Returns
     -------
@@ -130,13 +128,11 @@ def interact(
     (True, 100)
     """
     chosen = choose(policy, epsilon, ties, options)
-    table = _checks.array(
-        "tableau", numbers_of(tableau), np.float64, (None, None), low=-LARGEST, high=LARGEST
-    )
+    given = numbers_of(tableau)
+    table = _checks.array("tableau", given, np.float64, (None, None), low=-LARGEST, high=LARGEST)
     if table.shape[1] == 0 or len(table) < table.shape[1]:
-        raise ValueError(
-            f"tableau must have shape (T, K) with T rounds, at least as many as its K arms, got {table.shape}"
-        )
+        what = "shape (T, K) with T rounds, at least as many as its K arms"
+        raise ValueError(f"tableau must have {what}, got {table.shape}")
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     kind = _checks.choice("form", form, ("query", "online"))
     from equinoise._random import stream_key
@@ -144,15 +140,13 @@ def interact(
 
     rounds, n_arms = table.shape
     player = Stepper(chosen, n_arms, rounds, stream_key(seed), first)
-    ask = _ask if kind == "query" else Stepper.advance
-    arms = np.array([ask(player, row) for row in table], dtype=np.int64)
+    arms = np.empty(rounds, dtype=np.int64)
+    for t, row in enumerate(table):
+        if kind == "online":
+            arms[t] = player.advance(row)
+        else:  # the policy chooses by the answers so far, and is told that entry of the row alone
+            arms[t] = arm = player.choose()
+            player.update(arm, float(row[arm]))
     rewards = table[np.arange(rounds), arms]
     made = *arm_means(arms, rewards, n_arms), chosen.spec.name, chosen.given_epsilon, player.propensities
     return History(arms, rewards, *made)
-
-
-def _ask(player: Any, row: Floats) -> int:
-    """Let the policy choose an arm by the answers so far, and answer with that entry of the row alone."""
-    arm: int = player.choose()
-    player.update(arm, float(row[arm]))
-    return arm
