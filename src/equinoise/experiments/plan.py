@@ -112,7 +112,7 @@ class Report:
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, and a row for each experiment that is finished."""
-        parameters = {"which": self.which, **asdict(self.settings.keeping(None))}
+        parameters = {"which": self.which, **asdict(self.settings)}
         seed = parameters.pop("seed")
         del parameters["resume"]
         made = _results.provenance(parameters, seed=seed, seconds=sum(done.seconds for done in self.finished))
@@ -204,7 +204,7 @@ def perform(
         watch(step, 0.0)
         if step in report.left:
             blocks = folder / _UNFINISHED / step.name
-            settings = report.settings.keeping(str(blocks) if report.settings.full else None)
+            settings = replace(report.settings, resume=str(blocks) if report.settings.full else None)
             begun, worked = time.perf_counter(), time.process_time()
             exhibit = step.make(settings, executor, partial(watch, step))
             files = exhibit.files()

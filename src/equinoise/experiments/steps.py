@@ -6,14 +6,14 @@ import hashlib
 import importlib.metadata
 from concurrent.futures import Executor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import equinoise
 from equinoise import _checks
 from equinoise._jit import cache_directory
-from equinoise._typing import Any, Callable, Sequence, TypeVar
+from equinoise._typing import Any, Callable, NamedTuple, Sequence, TypeVar
 from equinoise.report.exhibit import Exhibit
 
 PILLARS = ("efb", "nvo", "bias")
@@ -55,10 +55,6 @@ class Settings:
     def full(self) -> bool:
         """Whether the sizes are those of the papers."""
         return self.scale == "full"
-
-    def keeping(self, folder: str | None) -> Settings:
-        """Return the same settings with another folder for what is finished."""
-        return replace(self, resume=folder)
 
     def kept(self, step: str, **parameters: Any) -> Path | None:
         """Return the folder for the blocks of one run of a step, None where nothing is kept.
@@ -124,9 +120,9 @@ def spread(
     """
     if executor is None:
         results = []
-        for i, item in enumerate(items, 1):
+        for item in items:
             results.append(function(item))
-            progress(i / len(items))
+            progress(len(results) / len(items))
         return results
     futures = [executor.submit(function, item) for item in items]
     try:
@@ -143,24 +139,41 @@ def spread(
 class Experiment:
     """A row for one experiment of ``equinoise reproduce``: its name is that of its step and its files.
 
-    ``function(experiment, size, settings, executor, progress) -> Exhibit`` gets `quick` or `full` as its
-    size, an executor or None, and what takes the share that is done. At either scale it takes about
+    Its function gets a :class:`Job`, whose size is `quick` or `full`. At either scale it takes about
     `seconds`, which only the time left is computed from.
     """
 
     name: str
     pillar: str
     title: str
-    function: Callable[..., Exhibit]
+    function: Callable[[Job], Exhibit]
     quick: Any
     full: Any
     seconds: tuple[float, float]
 
     def step(self, settings: Settings) -> Step:
         """Return the experiment at the scale of the settings."""
-        make = partial(self.function, self, self.full if settings.full else self.quick)
+        size = self.full if settings.full else self.quick
+
+        def make(settings: Settings, executor: Executor | None, progress: Progress) -> Exhibit:
+            return self.function(Job(self, size, settings, executor, progress))
+
         return Step(self.name, self.pillar, self.title, make, self.seconds[settings.full])
 
     def exhibit(self, **parts: Any) -> Exhibit:
         """Return an exhibit under this experiment's name and title; `parts` are its other attributes."""
         return Exhibit(self.name, SECTIONS[self.pillar], self.title, **parts)
+
+
+class Job(NamedTuple):
+    """An experiment at work: its row, its size, what all depend on, an executor or None, and progress."""
+
+    row: Experiment
+    size: Any
+    settings: Settings
+    executor: Executor | None
+    progress: Progress
+
+    def kept(self, **parameters: Any) -> Path | None:
+        """Return :meth:`Settings.kept` of a run of the experiment."""
+        return self.settings.kept(self.row.name, **parameters)
