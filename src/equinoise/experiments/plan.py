@@ -60,14 +60,12 @@ class Finished:
         said, mark = row.pop("mark", None), settings.mark(row.get("pillar", ""))
         if said != _signed(mark, row):
             return None
-        try:
+        with suppress(OSError):
             files = {name: (folder / name).read_bytes() for name in row["files"]}
-        except OSError:
-            return None
-        if row["sha256"] != _digests(files):
-            return None
-        exhibit = Exhibit.restored(row["exhibit"], files)
-        return cls(row["pillar"], exhibit, files, row["seconds"], row["cpu_seconds"], mark, kept=True)
+            if row["sha256"] == _digests(files):
+                exhibit, took = Exhibit.restored(row["exhibit"], files), (row["seconds"], row["cpu_seconds"])
+                return cls(row["pillar"], exhibit, files, *took, mark, kept=True)
+        return None
 
 
 def _digests(files: Mapping[str, bytes]) -> dict[str, str]:

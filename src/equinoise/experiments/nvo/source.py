@@ -108,26 +108,20 @@ def start(job: Job) -> Exhibit:
     game = NoiseGame(Histogram.from_values(source.load()), _EPSILON, "extended")
     smallest = np.zeros((game.histogram.n_bins, len(game.scales)), dtype=np.int64)
     smallest[:, int(game.scales.argmin())] = game.histogram.counts
-    starts: dict[str, Any] = {"largest": "largest", "random": "random", "smallest": smallest}
+    starts: dict[str, Any] = {"the largest": "largest", "a random": "random", "the smallest": smallest}
 
-    def run(name: str) -> dict[str, Any]:
+    def run(name: str) -> tuple[str, int, int, int, int]:
         found = [game.best_response(seed=job.settings.seed + i, start=starts[name]) for i in range(_STARTS)]
-        return {
-            "start": f"every record at {'a random' if name == 'random' else f'the {name}'} scale",
-            "runs": len(found),
-            "runs_with_everybody_satisfied": sum(profile.certified for profile in found),
-            "fewest_satisfied": min(profile.n_satisfied for profile in found),
-            "records": game.n,
-        }
+        good, fewest = sum(made.certified for made in found), min(made.n_satisfied for made in found)
+        return f"every record at {name} scale", _STARTS, good, fewest, game.n
 
     rows = spread(run, list(starts), job.executor, job.progress)
-    ended = {row["start"]: (row["runs_with_everybody_satisfied"], row["runs"]) for row in rows}
+    names = ["start", "runs", "runs_with_everybody_satisfied", "fewest_satisfied", "records"]
+    ended = ", ".join(f"{good} of {runs} runs with {name}" for name, runs, good, *_ in rows)
     enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon)
     return job.row.exhibit(
         question="The paper says that every equilibrium is private once the largest scale is large enough.",
-        headline="Every record is satisfied in "
-        + ", ".join(f"{good} of {runs} runs with {name}" for name, (good, runs) in ended.items())
-        + ".",
+        headline=f"Every record is satisfied in {ended}.",
         text=(
             f"Best response on {source.what} at epsilon {_EPSILON:g} with the extended scales, {_STARTS} "
             f"orders of turns from each start. The theorem asks for a largest scale of {enough:.3f} of the "
@@ -137,12 +131,12 @@ def start(job: Job) -> Exhibit:
             "record.",
         ),
         tables={
-            "starts": Table("Where best response ends, by where it starts", frame_of(rows)),
+            "starts": Table("Where best response ends, by where it starts", frame_of(rows, names)),
             "published": Table(
                 "What the paper's theorem says and what came out",
                 comparison(
                     Claim(f"share of runs that end private, {name}", 1.0, good / runs, _WHY)
-                    for name, (good, runs) in ended.items()
+                    for name, runs, good, *_ in rows
                 ),
             ),
         },
