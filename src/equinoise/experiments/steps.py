@@ -7,7 +7,7 @@ import importlib.metadata
 from concurrent.futures import Executor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import equinoise
@@ -153,12 +153,9 @@ class Experiment:
 
     def step(self, settings: Settings) -> Step:
         """Return the experiment at the scale of the settings."""
-        size = self.full if settings.full else self.quick
-
-        def make(settings: Settings, executor: Executor | None, progress: Progress) -> Exhibit:
-            return self.function(Job(self, size, settings, executor, progress))
-
-        return Step(self.name, self.pillar, self.title, make, self.seconds[settings.full])
+        size, took = (self.quick, self.full)[settings.full], self.seconds[settings.full]
+        make = partial(Job, self, size)
+        return Step(self.name, self.pillar, self.title, lambda *how: self.function(make(*how)), took)
 
     def exhibit(self, **parts: Any) -> Exhibit:
         """Return an exhibit under this experiment's name and title; `parts` are its other attributes."""

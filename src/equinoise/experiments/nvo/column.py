@@ -156,11 +156,7 @@ def column(job: Job) -> Exhibit:
                 comparison(_claims(tables, printed, what)),
             ),
         },
-        figures={
-            "kl": _kl_picture(tables, printed, what),
-            "distribution": _distribution_picture(tables, source.unit),
-            "noise": _noise_picture(tables, source.unit),
-        },
+        figures={"kl": _kl_picture(tables, printed, what), **_pictures(tables, source.unit)},
     )
 
 
@@ -271,24 +267,21 @@ def _positive(values: list[float]) -> Floats:
     return np.where(given > 0.0, given, np.nan)
 
 
-def _distribution_picture(tables: Tables, unit: str) -> Picture:
-    """Draw the original, and what NVO and Laplace release."""
+def _pictures(tables: Tables, unit: str) -> dict[str, Picture]:
+    """Draw the original with what NVO and Laplace release, and which scales records of each value use."""
     names = (_BEST, _PAPER, _LAPLACE)
-    profiles = {name: tables.profiles[name, _SHOWN] for name in names}
-    return Picture(
+    profiles = {name: tables.profiles[name, _SHOWN] for name in (*names, _SMALLEST)}
+    shown, uniform = ({name: profiles[name] for name in some} for some in (names, (_LAPLACE, _SMALLEST)))
+    profile = profiles[_BEST]
+    quiet = profile.counts[:, int(profile.game.scales.argmin())].sum() / profile.game.n
+    distribution = Picture(
         f"What is released at ε = {_SHOWN:g}, and the original",
         f"Grey is the original. Divergences of the releases from it: {_said(tables, names, _SHOWN)}.",
-        column_figure(lambda ax: drawing.released(ax, profiles, unit)),
+        column_figure(lambda ax: drawing.released(ax, shown, unit)),
     )
-
-
-def _noise_picture(tables: Tables, unit: str) -> Picture:
-    """Draw which scales records of each value use."""
-    profile = tables.profiles[_BEST, _SHOWN]
-    uniform = {name: tables.profiles[name, _SHOWN] for name in (_LAPLACE, _SMALLEST)}
-    quiet = profile.counts[:, int(profile.game.scales.argmin())].sum() / profile.game.n
-    return Picture(
+    noise = Picture(
         f"How much noise records have by their value, ε = {_SHOWN:g}; larger points are more records",
         f"{quiet:.0%} of the records use the smallest scale, nearly no noise. Lines are uniform scales.",
         column_figure(lambda ax: drawing.noise(ax, profile, uniform, unit)),
     )
+    return {"distribution": distribution, "noise": noise}
