@@ -215,8 +215,7 @@ def _quietly() -> Iterator[None]:
     from sklearn.exceptions import ConvergenceWarning
 
     limited: Any = importlib.import_module("threadpoolctl").threadpool_limits(1)
-    with limited, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with limited, warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         yield
 
 
