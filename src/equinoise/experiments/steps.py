@@ -9,11 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import TypedDict
 
 import equinoise
 from equinoise import _checks
 from equinoise._jit import cache_directory
-from equinoise._typing import Any, Callable, NamedTuple, Sequence, TypeVar
+from equinoise._typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
 from equinoise.report.exhibit import Exhibit
 
 PILLARS = ("efb", "nvo", "bias")
@@ -28,6 +29,7 @@ _PACKAGES = ("numpy", "numba", "scipy", "pandas", "matplotlib", "scikit-learn", 
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
+Key = TypeVar("Key")
 Progress = Callable[[float], None]  # takes the share of a step that is done, from 0 to 1
 
 
@@ -135,6 +137,41 @@ def spread(
     return [future.result() for future in futures]
 
 
+class Running(TypedDict, total=False):
+    """How the runs of an experiment are done."""
+
+    seed: int  # the same seed gives the same bits, on any executor; 0 by default
+    executor: Executor | None  # where replicates run; threads of this process by default
+    progress: bool  # show a bar for each run on stderr where that is a terminal
+    watch: Callable[[float], object]  # takes the share of runs that are done, after each of them
+    kept: Callable[..., Any]  # takes the case of a run, returns the folder for its blocks or None
+
+
+def named(policy: str, epsilon: float | None) -> str:
+    """Return what texts call a policy at an epsilon, or at none."""
+    return policy if epsilon is None else f"{policy} at epsilon {epsilon:g}"
+
+
+def gather(
+    simulate: Callable[..., Made],
+    jobs: Mapping[Key, Mapping[str, Any]],
+    replicates: int | range,
+    running: Running,
+    **common: Any,
+) -> dict[Key, Made]:
+    """Run every job (arguments of `simulate` besides the common ones) on the same random draws."""
+    same: dict[str, Any] = {**common, **running, "n_replicates": replicates}
+    progress, watch, kept = same.pop("progress", False), same.pop("watch", float), same.pop("kept", None)
+    if common.get("history"):  # gigabytes, for what is soon done again
+        kept = None
+    made: dict[Key, Made] = {}
+    for case, job in jobs.items():
+        bar = progress and named(job["policy"], job.get("epsilon"))
+        made[case] = simulate(**job, **same, progress=bar, resume=kept and kept(case=case))
+        watch(len(made) / len(jobs))
+    return made
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A row for one experiment of ``equinoise reproduce``: its name is that of its step and its files.
@@ -171,6 +208,8 @@ class Job(NamedTuple):
     executor: Executor | None
     progress: Progress
 
-    def kept(self, **parameters: Any) -> Path | None:
-        """Return :meth:`Settings.kept` of a run of the experiment."""
-        return self.settings.kept(self.row.name, **parameters)
+    @property
+    def running(self) -> Running:
+        """How its runs are done."""
+        kept = partial(self.settings.kept, self.row.name)
+        return Running(seed=self.settings.seed, executor=self.executor, watch=self.progress, kept=kept)

@@ -9,8 +9,8 @@ from equinoise import _checks, bandits, inference
 from equinoise._typing import Axes, DataFrame, Mapping, NamedTuple, Sequence, Unpack
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias import common
-from equinoise.experiments.bias.common import Result, Running, Summary, summarise
-from equinoise.experiments.steps import Experiment
+from equinoise.experiments.bias.common import Result, Summary, summarise
+from equinoise.experiments.steps import Experiment, Running, gather, named
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of
 
@@ -156,7 +156,7 @@ def _run(specs: tuple[Spec, ...], replicates: int, horizon: int, running: Runnin
         for spec in specs
     }
     fixed = {"horizon": horizon, "counter": "binary"}  # as published
-    runs = common.gather(bandits.simulate, jobs, replicates, running, **fixed)
+    runs = gather(bandits.simulate, jobs, replicates, running, **fixed)
     return BiasExperiment(horizon, replicates, specs, runs)
 
 
@@ -271,7 +271,7 @@ def frontier(
         for epsilon in (given if policy(name).needs_epsilon else (None,))
     }
     same = {"means": true, "horizon": horizon, "n_checkpoints": 1}
-    runs = common.gather(bandits.simulate, jobs, n, running, **same)
+    runs = gather(bandits.simulate, jobs, n, running, **same)
     return Frontier(horizon, n, tuple(true.tolist()), {case: summarise(run) for case, run in runs.items()})
 
 
@@ -284,7 +284,7 @@ def show_frontier(experiment: Experiment, made: Frontier) -> Exhibit:
     return experiment.exhibit(
         question="Which policy gathers data with how much bias, and at what regret?",
         headline=f"The least regret at which the bias is consistent with zero is {quiet[least]:,.0f} "
-        f"({common.named(*least)}); plain UCB has a bias of {plain.mean_absolute_bias:.3f} at "
+        f"({named(*least)}); plain UCB has a bias of {plain.mean_absolute_bias:.3f} at "
         f"{plain.regret:,.0f}.",
         text=(
             f"Arms with means {', '.join(f'{mean:g}' for mean in made.means)}, {made.size}. In "

@@ -1,14 +1,12 @@
-"""What the experiments on bias share: runs on common random draws, p-values, and how they are shown."""
+"""What the experiments on bias share: summaries of runs, sizes, and how they are shown."""
 
 import math
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TypedDict, TypeVar
 
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise._typing import Any, Callable, DataFrame, Floats, Mapping, NamedTuple
+from equinoise._typing import Any, Callable, DataFrame, Floats, Mapping, NamedTuple, TypeVar
 from equinoise.bandits import BanditRun
 from equinoise.experiments.steps import Experiment, Job
 from equinoise.report.exhibit import Exhibit, joined
@@ -16,8 +14,6 @@ from equinoise.report.exhibit import Exhibit, joined
 PUBLISHED = "Published figures and ours, with the standard error of ours"
 _CLEAR = 0.05  # the risk that bias is called clear where there is none
 
-Key = TypeVar("Key")
-Run = TypeVar("Run")
 Made = TypeVar("Made", bound="Result")
 
 
@@ -81,16 +77,6 @@ def _is_clear(bias: Floats, stderr: Floats) -> bool:
     return float(chdtrc(int(varies.sum()), chi_squared)) < _CLEAR
 
 
-class Running(TypedDict, total=False):
-    """How the runs of an experiment are done."""
-
-    seed: int  # the same seed gives the same bits, on any executor; 0 by default
-    executor: Executor | None  # where replicates run; threads of this process by default
-    progress: bool  # show a bar for each run on stderr where that is a terminal
-    watch: Callable[[float], object]  # takes the share of runs that are done, after each of them
-    kept: Callable[..., Any]  # takes the case of a run, returns the folder for its blocks or None
-
-
 @dataclass(frozen=True, eq=False)
 class Result:
     """What an experiment returns: its size, as integers and in words."""
@@ -110,33 +96,7 @@ def scaled(replicates: int, scale: float) -> int:
     return max(2, round(n * _checks.number("scale", scale, 0.0, open_low=True)))
 
 
-def named(policy: str, epsilon: float | None) -> str:
-    """Return what texts call a policy at an epsilon, or at none."""
-    return policy if epsilon is None else f"{policy} at epsilon {epsilon:g}"
-
-
-def gather(
-    simulate: Callable[..., Run],
-    jobs: Mapping[Key, Mapping[str, Any]],
-    replicates: int | range,
-    running: Running,
-    **common: Any,
-) -> dict[Key, Run]:
-    """Run every job (arguments of `simulate` besides the common ones) on the same random draws."""
-    same: dict[str, Any] = {**common, **running, "n_replicates": replicates}
-    progress, watch, kept = same.pop("progress", False), same.pop("watch", float), same.pop("kept", None)
-    if common.get("history"):  # gigabytes, for what is soon done again
-        kept = None
-    made: dict[Key, Run] = {}
-    for case, job in jobs.items():
-        bar = progress and named(job["policy"], job.get("epsilon"))
-        made[case] = simulate(**job, **same, progress=bar, resume=kept and kept(case=case))
-        watch(len(made) / len(jobs))
-    return made
-
-
 def shown(run: Callable[..., Made], show: Callable[[Experiment, Made], Exhibit], job: Job) -> Exhibit:
     """Run an experiment at a scale, and show it."""
-    how: Running = {"seed": job.settings.seed, "executor": job.executor, "kept": job.kept}
-    how["watch"] = lambda share: job.progress(0.9 * share)  # the rest is drawing
-    return show(job.row, run(job.size, **how))
+    watch: Any = {"watch": lambda share: job.progress(0.9 * share)}  # the rest is drawing
+    return show(job.row, run(job.size, **(job.running | watch)))

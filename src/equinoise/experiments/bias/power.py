@@ -9,8 +9,8 @@ import numpy as np
 from equinoise import _checks, _results, bandits, inference
 from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Mapping, NamedTuple, Sequence, Unpack
 from equinoise.bandits.policies.registry import policy
-from equinoise.experiments.bias.common import Result, Running, gather, scaled
-from equinoise.experiments.steps import Experiment
+from equinoise.experiments.bias.common import Result, scaled
+from equinoise.experiments.steps import Experiment, Running, gather
 from equinoise.report import pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table, frame_of
 from equinoise.report.figures import column

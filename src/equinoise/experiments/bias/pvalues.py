@@ -8,8 +8,8 @@ import numpy as np
 from equinoise import _checks, bandits, inference
 from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, Mapping, NamedTuple, Unpack
 from equinoise.bandits import linear
-from equinoise.experiments.bias.common import PUBLISHED, Result, Running, gather, scaled
-from equinoise.experiments.steps import Experiment
+from equinoise.experiments.bias.common import PUBLISHED, Result, scaled
+from equinoise.experiments.steps import Experiment, Running, gather
 from equinoise.report import pictures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of
 from equinoise.report.figures import column

@@ -13,10 +13,10 @@ from equinoise import _checks, _results, bandits, inference, replicates
 from equinoise._typing import Any, DataFrame, Floats, Iterable, Mapping, Unpack
 from equinoise.bandits.policies.registry import MAX_HORIZON, policy
 from equinoise.experiments.bias import power
-from equinoise.experiments.bias.common import Running, Summary, bias_frame, gather, summarise
+from equinoise.experiments.bias.common import Summary, bias_frame, summarise
 from equinoise.experiments.bias.exhibits import POWER
 from equinoise.experiments.commands import common
-from equinoise.experiments.steps import SECTIONS
+from equinoise.experiments.steps import SECTIONS, Running, gather
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table, joined
 

@@ -1,12 +1,13 @@
 """The experiments of the DP-EFB paper, a row each at the end. It publishes a bound and no experiment."""
 
 import math
+from functools import partial
 
 import numpy as np
 
 from equinoise import _results, efb, games
 from equinoise._typing import Any, Axes, DataFrame, Floats, Iterator, NamedTuple, Sequence
-from equinoise.experiments.steps import Experiment, Job, Settings, Step
+from equinoise.experiments.steps import Experiment, Job, Settings, Step, gather
 from equinoise.report import figures
 from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of
 from equinoise.report.figures import Curve, column, curves
@@ -68,16 +69,9 @@ def study(job: Job) -> Exhibit:
     """
     study: Study = job.size
     tree, environment = games.load(study.game)
-    runs: Runs = {}
-    plan = cells(study)
-    same: dict[str, Any] = {"horizon": study.trials, "n_replicates": study.replicates}
-    same |= {"seed": job.settings.seed, "executor": job.executor}
-    for cell in plan:
-        own: dict[str, Any] = {"mechanism": "hashing", "tuning": "sharp"}
-        own |= {name: value for name, value in cell._asdict().items() if value}
-        kept = job.kept(cell=tuple(cell), trials=study.trials)
-        runs[cell] = efb.simulate(tree, environment, **own, **same, resume=kept)
-        job.progress(len(runs) / len(plan))
+    plan = {cell: {name: value for name, value in cell._asdict().items() if value} for cell in cells(study)}
+    simulate = partial(efb.simulate, tree, environment, mechanism="hashing", tuning="sharp")
+    runs = gather(simulate, plan, study.replicates, job.running, horizon=study.trials)
     game = job.row.title.partition(":")[0]
     caption = f"Regret of {study.replicates} replicates, with 95% intervals and proven bounds"
     theory = Table("Published bounds, and what came out", comparison(_claims(study, runs)))
@@ -213,13 +207,14 @@ def growth(job: Job) -> Exhibit:
     By Theorem 1 of Pasteris, Savani and Turocy (2026) regret is of the order of the square root of T.
     """
     tree, environment = games.load("kuhn_poker")
-    (horizons, replicates, epsilon), runs, played = job.size, [], 0
-    same: Any = {"n_replicates": replicates, "seed": job.settings.seed, "executor": job.executor}
-    for horizon in horizons:
-        kept = job.kept(horizon=horizon, epsilon=epsilon)
-        runs.append(efb.simulate(tree, environment, horizon=horizon, epsilon=epsilon, resume=kept, **same))
-        played += horizon
-        job.progress(played / sum(horizons))
+    horizons, replicates, epsilon = job.size
+    plan = {horizon: {"horizon": horizon} for horizon in horizons}
+
+    def watch(share: float) -> None:
+        job.progress(sum(horizons[: round(share * len(horizons))]) / sum(horizons))
+
+    how: Any = job.running | {"watch": watch}
+    runs = gather(partial(efb.simulate, tree, environment, epsilon=epsilon), plan, replicates, how).values()
     final = np.array([run.regret[:, -1] for run in runs]).T
     slope, low, high = power(np.array(horizons, dtype=np.float64), final)
     regret = _results.summarise(final)
@@ -278,13 +273,9 @@ class Match(NamedTuple):
 
 def self_play(job: Job) -> Exhibit:
     """Run self-play at each epsilon, on the same deals; show how far average play is from an equilibrium."""
-    match, runs = job.size, list[efb.SelfPlayRun]()
-    same: Any = {"horizon": match.hands, "n_replicates": match.replicates, "seed": job.settings.seed}
-    same["executor"] = job.executor
-    for epsilon in match.epsilons:
-        kept = job.kept(epsilon=epsilon, hands=match.hands)
-        runs.append(efb.self_play("kuhn_poker", epsilon=epsilon, resume=kept, **same))
-        job.progress(len(runs) / len(match.epsilons))
+    match: Match = job.size
+    plan, simulate = {e: {"epsilon": e} for e in match.epsilons}, partial(efb.self_play, "kuhn_poker")
+    runs = gather(simulate, plan, match.replicates, job.running, horizon=match.hands).values()
     uniform, rows = games.exploitability("kuhn_poker", ["uniform"] * 2), []
     for run in runs:
         mean, _, low, high = (float(part[-1]) for part in _results.summarise(run.exploitability))

@@ -182,8 +182,8 @@ def pair(job: Job) -> Exhibit:
         return job.row.exhibit(question="Left out.", headline=f"Left out: {lacking}")
     x, y = (values[::every] for values in chosen.load())
     sizes: Any = {"epsilons": epsilons, "n_bins": bins, "n_replicates": n}
-    how: Any = {"executor": job.executor, "resume": job.kept(what=chosen.what, **sizes)}
-    made = regression(x, y, **sizes, seed=job.settings.seed, **how)
+    folder = job.settings.kept(job.row.name, what=chosen.what, **sizes)
+    made = regression(x, y, **sizes, seed=job.settings.seed, executor=job.executor, resume=folder)
     mean = {name: errors.mean(axis=0) for name, errors in made.rmse.items()}
     nvo, laplace = (mean[name][0] / mean["original"][0] for name in ("NVO", "Laplace"))
     kept = "" if every == 1 else f" This scale takes every {every}th record."
