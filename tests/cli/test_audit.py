@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from equinoise.cli import main
-from equinoise.experiments import audits
+from equinoise.experiments.commands import audit as audits
 from equinoise.inference.privacy import Audit
 
 ROWS = [Audit("kept", 1.0, 0.0, 0.9, 3), Audit("broken", 1.0, 0.0, 1.2, 5, exact=True)]

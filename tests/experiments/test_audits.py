@@ -11,8 +11,8 @@ import pytest
 from equinoise.bandits import POLICIES
 from equinoise.bandits.policies import registry
 from equinoise.efb.protocol import user
-from equinoise.experiments import audits
-from equinoise.experiments.audits import AUDITS, item_losses, law
+from equinoise.experiments.commands import audit as audits
+from equinoise.experiments.commands.audit import AUDITS, item_losses, law
 from equinoise.inference.privacy import Audit, audit
 from equinoise.mechanisms import COUNTERS, BinaryCounter, counter_base, laplace
 from equinoise.mechanisms.hashing import BITS, Hashing

@@ -14,9 +14,9 @@ _ALPHA = "Probability that any bound in the table is wrong, at most."
 
 def names(_: Any) -> Iterator[str]:
     """Yield what WHICH may be."""
-    from equinoise.experiments import audits
+    from equinoise.experiments.commands.audit import AUDITS
 
-    yield from audits.AUDITS
+    yield from AUDITS
 
 
 def command(

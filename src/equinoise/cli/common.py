@@ -133,7 +133,8 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
     from equinoise import _checks, _files, _jit
 
     if sys.stderr.isatty() and context.info_name != "reproduce":  # which has a bar for it
-        context.with_resource(_jit.compiling(functools.cache(_first_use)))
+        words = "compiling, on first use: a minute or two, then kept"
+        context.with_resource(_jit.compiling(functools.cache(lambda begun: say(words) if begun else None)))
     own, jobs = context.command.params, context.params["jobs"]
     options = {str(p.name): p.opts[0] if p.param_type_name == "option" else str(p.metavar) for p in own}
     options |= {f"n_{name}": said for name, said in options.items()} | others
@@ -160,11 +161,6 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
     except (ValueError, TypeError, OSError, ImportError) as error:
         words = _ASSIGNED.sub(assigned, " ".join(str(error).replace("math.inf", "inf").split()))
         raise WrongUse(_NAMED.sub(lambda name: options.get(name[0], name[0]), words)) from error
-
-
-def _first_use(begun: bool) -> None:
-    if begun:
-        say("compiling, on first use: a minute or two, then kept")
 
 
 def say(line: str) -> None:

@@ -69,14 +69,12 @@ def command(
     *learning, uniform = made.runs
     names = [name.replace("private", f"epsilon {made.parameters.epsilons[0]:g}") for name in learning]
     heads = [head for name in names for head in (f"regret,\n{name}", "bound on\nits mean")]
-    rows: list[list[Any]] = []
-    for row in made.rows():
-        cells = [cell for name in learning for cell in (row[name], row[name]["bound"])]
-        rows.append([row["trials"], *cells, row[uniform]])
-    digits = (",d", *[",.0f"] * (len(heads) + 1))
-    common.print_table(
-        rows, ("trials", *heads, "regret,\nuniform play"), digits, made.parameters.n_replicates
-    )
+    rows = [
+        (row["trials"], *(x for name in learning for x in (row[name], row[name]["bound"])), row[uniform])
+        for row in made.rows()
+    ]
+    heads, digits = ["trials", *heads, "regret,\nuniform play"], (",d", *[",.0f"] * (len(heads) + 1))
+    common.print_table(rows, heads, digits, made.parameters.n_replicates)
     for sentence in made.exhibit.text[1:]:
         common.paragraph(sentence)
     print(f"Wrote {', '.join(map(str, written))}")

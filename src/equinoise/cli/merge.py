@@ -30,10 +30,8 @@ def command(
     for folder, (other, others) in zip(folders, slices, strict=True):
         names = [name for name in {**what, **other} if what.get(name) != other.get(name)]
         if names or runs != others:
-            named = ", ".join(names) or "their runs"
-            raise common.WrongUse(
-                f"FOLDERS must be slices of one run, got {folders[0]} and {folder}: {named} differ"
-            )
+            got = f"{folders[0]} and {folder}: {', '.join(names) or 'their runs'} differ"
+            raise common.WrongUse(f"FOLDERS must be slices of one run, got {got}")
     kept = out / common.KEPT
     if kept.exists():
         raise common.WrongUse(f"--out must be a folder without slices, got {out}")
@@ -44,9 +42,7 @@ def command(
         except (ValueError, OSError) as error:
             raise common.WrongUse(str(error).replace("folders must", "FOLDERS must")) from error
         if len(spans) != 1:
-            raise common.WrongUse(
-                f"FOLDERS must be whole slices, got {', '.join(map(str, sorted(map(str, spans))))}"
-            )
+            raise common.WrongUse(f"FOLDERS must be whole slices, got {', '.join(sorted(map(str, spans)))}")
         (span,) = spans
         words = [what.pop("command"), f"--replicates={span.start}:{span.stop}", f"--out={out}"]
         given = [(name, value) for name, values in what.items() for value in values]
@@ -72,5 +68,4 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
             return what, runs
     except (OSError, ValueError, TypeError, KeyError):
         pass
-    why = f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}"
-    raise common.WrongUse(why)
+    raise common.WrongUse(f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}")

@@ -60,14 +60,12 @@ class Finished:
         said, mark = row.pop("mark", None), settings.mark(row.get("pillar", ""))
         if said != _signed(mark, row):
             return None
-        try:
+        with suppress(OSError):
             files = {name: (folder / name).read_bytes() for name in row["files"]}
-        except OSError:
-            return None
-        if row["sha256"] != _digests(files):
-            return None
-        exhibit = Exhibit.restored(row["exhibit"], files)
-        return cls(row["pillar"], exhibit, files, row["seconds"], row["cpu_seconds"], mark, kept=True)
+            if row["sha256"] == _digests(files):
+                exhibit, took = Exhibit.restored(row["exhibit"], files), (row["seconds"], row["cpu_seconds"])
+                return cls(row["pillar"], exhibit, files, *took, mark, kept=True)
+        return None
 
 
 def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -112,7 +110,7 @@ class Report:
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, and a row for each experiment that is finished."""
-        parameters = {"which": self.which, **asdict(self.settings.keeping(None))}
+        parameters = {"which": self.which, **asdict(self.settings)}
         seed = parameters.pop("seed")
         del parameters["resume"]
         made = _results.provenance(parameters, seed=seed, seconds=sum(done.seconds for done in self.finished))
@@ -204,7 +202,7 @@ def perform(
         watch(step, 0.0)
         if step in report.left:
             blocks = folder / _UNFINISHED / step.name
-            settings = report.settings.keeping(str(blocks) if report.settings.full else None)
+            settings = replace(report.settings, resume=str(blocks) if report.settings.full else None)
             begun, worked = time.perf_counter(), time.process_time()
             exhibit = step.make(settings, executor, partial(watch, step))
             files = exhibit.files()

@@ -6,14 +6,15 @@ import hashlib
 import importlib.metadata
 from concurrent.futures import Executor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import TypedDict
 
 import equinoise
 from equinoise import _checks
 from equinoise._jit import cache_directory
-from equinoise._typing import Any, Callable, Sequence, TypeVar
+from equinoise._typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
 from equinoise.report.exhibit import Exhibit
 
 PILLARS = ("efb", "nvo", "bias")
@@ -28,6 +29,7 @@ _PACKAGES = ("numpy", "numba", "scipy", "pandas", "matplotlib", "scikit-learn", 
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
+Key = TypeVar("Key")
 Progress = Callable[[float], None]  # takes the share of a step that is done, from 0 to 1
 
 
@@ -55,10 +57,6 @@ class Settings:
     def full(self) -> bool:
         """Whether the sizes are those of the papers."""
         return self.scale == "full"
-
-    def keeping(self, folder: str | None) -> Settings:
-        """Return the same settings with another folder for what is finished."""
-        return replace(self, resume=folder)
 
     def kept(self, step: str, **parameters: Any) -> Path | None:
         """Return the folder for the blocks of one run of a step, None where nothing is kept.
@@ -124,9 +122,9 @@ def spread(
     """
     if executor is None:
         results = []
-        for i, item in enumerate(items, 1):
+        for item in items:
             results.append(function(item))
-            progress(i / len(items))
+            progress(len(results) / len(items))
         return results
     futures = [executor.submit(function, item) for item in items]
     try:
@@ -139,28 +137,79 @@ def spread(
     return [future.result() for future in futures]
 
 
+class Running(TypedDict, total=False):
+    """How the runs of an experiment are done."""
+
+    seed: int  # the same seed gives the same bits, on any executor; 0 by default
+    executor: Executor | None  # where replicates run; threads of this process by default
+    progress: bool  # show a bar for each run on stderr where that is a terminal
+    watch: Callable[[float], object]  # takes the share of runs that are done, after each of them
+    kept: Callable[..., Any]  # takes the case of a run, returns the folder for its blocks or None
+
+
+def named(policy: str, epsilon: float | None) -> str:
+    """Return what texts call a policy at an epsilon, or at none."""
+    return policy if epsilon is None else f"{policy} at epsilon {epsilon:g}"
+
+
+def gather(
+    simulate: Callable[..., Made],
+    jobs: Mapping[Key, Mapping[str, Any]],
+    replicates: int | range,
+    running: Running,
+    **common: Any,
+) -> dict[Key, Made]:
+    """Run every job (arguments of `simulate` besides the common ones) on the same random draws."""
+    same: dict[str, Any] = {**common, **running, "n_replicates": replicates}
+    progress, watch, kept = same.pop("progress", False), same.pop("watch", float), same.pop("kept", None)
+    if common.get("history"):  # gigabytes, for what is soon done again
+        kept = None
+    made: dict[Key, Made] = {}
+    for case, job in jobs.items():
+        bar = progress and named(job["policy"], job.get("epsilon"))
+        made[case] = simulate(**job, **same, progress=bar, resume=kept and kept(case=case))
+        watch(len(made) / len(jobs))
+    return made
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A row for one experiment of ``equinoise reproduce``: its name is that of its step and its files.
 
-    ``function(experiment, size, settings, executor, progress) -> Exhibit`` gets `quick` or `full` as its
-    size, an executor or None, and what takes the share that is done. At either scale it takes about
+    Its function gets a :class:`Job`, whose size is `quick` or `full`. At either scale it takes about
     `seconds`, which only the time left is computed from.
     """
 
     name: str
     pillar: str
     title: str
-    function: Callable[..., Exhibit]
+    function: Callable[[Job], Exhibit]
     quick: Any
     full: Any
     seconds: tuple[float, float]
 
     def step(self, settings: Settings) -> Step:
         """Return the experiment at the scale of the settings."""
-        make = partial(self.function, self, self.full if settings.full else self.quick)
-        return Step(self.name, self.pillar, self.title, make, self.seconds[settings.full])
+        size, took = (self.quick, self.full)[settings.full], self.seconds[settings.full]
+        make = partial(Job, self, size)
+        return Step(self.name, self.pillar, self.title, lambda *how: self.function(make(*how)), took)
 
     def exhibit(self, **parts: Any) -> Exhibit:
         """Return an exhibit under this experiment's name and title; `parts` are its other attributes."""
         return Exhibit(self.name, SECTIONS[self.pillar], self.title, **parts)
+
+
+class Job(NamedTuple):
+    """An experiment at work: its row, its size, what all depend on, an executor or None, and progress."""
+
+    row: Experiment
+    size: Any
+    settings: Settings
+    executor: Executor | None
+    progress: Progress
+
+    @property
+    def running(self) -> Running:
+        """How its runs are done."""
+        kept = partial(self.settings.kept, self.row.name)
+        return Running(seed=self.settings.seed, executor=self.executor, watch=self.progress, kept=kept)

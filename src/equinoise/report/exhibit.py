@@ -125,6 +125,20 @@ class Exhibit:
         return cls(**parts)
 
 
+def frame_of(rows: Any, columns: Any = None) -> DataFrame:
+    """Return a frame of a list of rows, or of a mapping of columns."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=columns)
+
+
+def joined(frames: Iterable[DataFrame]) -> DataFrame:
+    """Return frames below one another as one, its rows numbered anew."""
+    import pandas as pd
+
+    return pd.concat(frames, ignore_index=True)
+
+
 def csv_bytes(frame: DataFrame) -> bytes:
     """Return a frame as the bytes of a CSV file."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
@@ -167,8 +181,6 @@ def comparison(claims: Iterable[Claim]) -> DataFrame:
     >>> frame["ratio"].round(2).tolist(), frame["why"].tolist()
     ([0.5, 1.01], ['Other data.', 'Within 10%.'])
     """
-    import pandas as pd
-
     rows = []
     for claim in claims:
         if not claim.why.strip():
@@ -176,7 +188,7 @@ def comparison(claims: Iterable[Claim]) -> DataFrame:
         defined = claim.published != 0.0 and math.isfinite(claim.published) and math.isfinite(claim.ours)
         ratio = claim.ours / claim.published if defined else math.nan
         rows.append((*claim[:3], claim.stderr, ratio, _verdict(claim, ratio)))
-    frame = pd.DataFrame(rows, columns=["quantity", "published", "ours", "stderr", "ratio", "why"])
+    frame = frame_of(rows, ["quantity", "published", "ours", "stderr", "ratio", "why"])
     return frame.drop(columns="stderr") if frame["stderr"].isna().all() else frame
 
 

@@ -69,9 +69,8 @@ def _cells(frame: DataFrame) -> tuple[list[_Cell], list[list[_Cell]]]:
     columns = [list(frame[name]) for name in frame.columns]
     kinds = ["number" if all(map(_is_number, column)) else "" for column in columns]
     headings = [(str(name).replace("_", " "), kind, "") for name, kind in zip(frame, kinds, strict=True)]
-    return headings, [
-        [_cell(*pair) for pair in zip(row, kinds, strict=True)] for row in zip(*columns, strict=True)
-    ]
+    rows = zip(*columns, strict=True)
+    return headings, [[_cell(*pair) for pair in zip(row, kinds, strict=True)] for row in rows]
 
 
 def _cell(value: Any, kind: str) -> _Cell:
@@ -90,10 +89,8 @@ def _shown(value: Any) -> str:
     if not _is_number(value):
         return "–" if value is None else {"True": "yes", "False": "no"}.get(str(value), str(value))
     number = float(value)
-    if math.isnan(number):
-        return "–"
-    if math.isinf(number):
-        return "∞" if number > 0 else "−∞"
+    if not math.isfinite(number):
+        return "–" if math.isnan(number) else "∞" if number > 0 else "−∞"
     if abs(number) >= 1000:
         return f"{number:,.0f}"
     return f"{number:.4g}" if abs(number) >= 1e-4 or number == 0 else f"{number:.1e}"

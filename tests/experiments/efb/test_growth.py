@@ -9,7 +9,7 @@ import pytest
 
 from equinoise import efb, games
 from equinoise.experiments.efb.exhibits import EXPERIMENTS, Growth, growth, power
-from equinoise.experiments.steps import Settings
+from equinoise.experiments.steps import Job, Settings
 
 
 @pytest.mark.parametrize("exponent", [0.5, 0.9])
@@ -30,7 +30,9 @@ def test_the_power_is_fitted_and_its_interval_covers_it(exponent):
 
 @pytest.mark.compiled
 def test_growth_runs_each_horizon_with_its_own_tuning():
-    made = growth(EXPERIMENTS[2], Growth((1000, 3000), 4, 8.0), Settings(seed=5), None, lambda share: None)
+    made = growth(
+        Job(EXPERIMENTS[2], Growth((1000, 3000), 4, 8.0), Settings(seed=5), None, lambda share: None)
+    )
     frame = made.tables["regret"].frame
     assert frame["trials"].tolist() == [1000, 3000]
     tree, environment = games.load("kuhn_poker")

@@ -8,13 +8,15 @@ import pytest
 
 from equinoise import efb
 from equinoise.experiments.efb.exhibits import EXPERIMENTS, Match, self_play
-from equinoise.experiments.steps import Settings
+from equinoise.experiments.steps import Job, Settings
 
 
 @pytest.mark.compiled
 def test_the_exhibit_is_what_self_play_gives():
     shares = []
-    made = self_play(EXPERIMENTS[3], Match(2000, 3, (4.0, math.inf)), Settings(seed=5), None, shares.append)
+    made = self_play(
+        Job(EXPERIMENTS[3], Match(2000, 3, (4.0, math.inf)), Settings(seed=5), None, shares.append)
+    )
     assert shares == [0.5, 1.0]
     frame = made.tables["exploitability"].frame
     alone = efb.self_play("kuhn_poker", horizon=2000, epsilon=4.0, n_replicates=3, seed=5)

@@ -10,13 +10,13 @@ import pytest
 
 from equinoise import efb, games
 from equinoise.experiments.efb.exhibits import EXPERIMENTS, UNIFORM, Study, cells, study
-from equinoise.experiments.steps import Settings
+from equinoise.experiments.steps import Job, Settings
 
 SMALL = Study("kuhn_poker", 3000, 4, (1.0, 8.0), (8.0,), (8.0,), 8.0)
 
 
 def shown(settings, progress=lambda share: None):
-    return study(EXPERIMENTS[0], SMALL, settings, None, progress)
+    return study(Job(EXPERIMENTS[0], SMALL, settings, None, progress))
 
 
 def final_of(**options):

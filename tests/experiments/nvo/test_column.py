@@ -22,7 +22,7 @@ from equinoise.experiments.nvo.column import (
     published,
 )
 from equinoise.experiments.nvo.source import given
-from equinoise.experiments.steps import Experiment, Settings
+from equinoise.experiments.steps import Experiment, Job, Settings
 from equinoise.nvo import Histogram
 
 SHARED = Path(os.environ.get("EQUINOISE_SHARED") or Path(__file__).resolve().parents[4] / "shared")
@@ -92,7 +92,7 @@ def shown(values):
     source = given(settings, "height")
     row = Experiment("nvo-column", "nvo", "The column height", column, None, None, (1.0, 1.0))
     with ThreadPoolExecutor(2) as pool:
-        return source, column(row, (source, (1.0, 8.0)), settings, pool, lambda share: None)
+        return source, column(Job(row, (source, (1.0, 8.0)), settings, pool, lambda share: None))
 
 
 def test_the_embedded_figures_are_those_of_the_paper():

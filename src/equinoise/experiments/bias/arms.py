@@ -1,4 +1,4 @@
-"""Experiments 1 and 2 of Neel and Roth (2018): the bias of arm means, with the controls that explain it."""
+"""Experiments 1 and 2 of Neel and Roth (2018), section 5.1: the bias of arm means, and what explains it."""
 
 import math
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from equinoise import _checks, bandits, inference
 from equinoise._typing import Axes, DataFrame, Mapping, NamedTuple, Sequence, Unpack
 from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias import common
-from equinoise.experiments.bias.common import Result, Running, Summary, summarise
-from equinoise.experiments.steps import Experiment
+from equinoise.experiments.bias.common import Result, Summary, summarise
+from equinoise.experiments.steps import Experiment, Running, gather, named
 from equinoise.report import figures, pictures
-from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of
 
 
 class Spec(NamedTuple):
@@ -130,20 +130,9 @@ def experiment_1(
     """Run experiment 1: 20 arms with means 1, 0.95, .., 0.05, T = 500, epsilon 0.05, 10,000 replicates.
 
     With plain and private UCB run uniform play and, at epsilon 400, private UCB without its noise and without
-    its width: the bias falls because of the width, and with it the regret rises to that of learning nothing
-    [1]_. As in all experiments here, `scale` is a factor for the replicates, and what is wrong with an
-    argument is refused before any work, with a TypeError or ValueError.
-
-    References
-    ----------
-    .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
-       section 5.1, figures 1 and 2.
-
-    Examples
-    --------
-    >>> made = experiment_1(0.002, horizon=100)
-    >>> made.replicates, made.summary("uniform").regret
-    (20, 47.5)
+    its width: the bias falls because of the width, and with it the regret rises to that of learning nothing.
+    As in all experiments here, `scale` is a factor for the replicates, and what is wrong with an argument is
+    refused before any work, with a TypeError or ValueError. The paper's figures are 1 and 2.
     """
     return _run(EXPERIMENT_1, common.scaled(replicates, scale), horizon, running)
 
@@ -151,16 +140,11 @@ def experiment_1(
 def experiment_2(
     scale: float = 1.0, *, horizon: int = 100_000, replicates: int = 1000, **running: Unpack[Running]
 ) -> BiasExperiment:
-    """Run experiment 2: 5 arms, T = 100,000, epsilon 400, 1,000 replicates [1]_.
+    """Run experiment 2: 5 arms, T = 100,000, epsilon 400, 1,000 replicates.
 
-    The paper's text has a gap of 0.05 between the arms and does not say where they begin; its figures show
-    arms from 0.6 to 1. So it is run with gaps of 0.05 from 1 and from 0.9, and with a gap of 0.1 from 1: with
-    that one the published figures come out, and it is the one that is drawn.
-
-    References
-    ----------
-    .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
-       section 5.1, figures 3 to 5.
+    The paper's text has a gap of 0.05 between the arms and does not say where they begin; its figures (3 to
+    5) show arms from 0.6 to 1. So it is run with gaps of 0.05 from 1 and from 0.9, and with a gap of 0.1 from
+    1: with that one the published figures come out, and it is the one that is drawn.
     """
     return _run(EXPERIMENT_2, common.scaled(replicates, scale), horizon, running)
 
@@ -172,7 +156,7 @@ def _run(specs: tuple[Spec, ...], replicates: int, horizon: int, running: Runnin
         for spec in specs
     }
     fixed = {"horizon": horizon, "counter": "binary"}  # as published
-    runs = common.gather(bandits.simulate, jobs, replicates, running, **fixed)
+    runs = gather(bandits.simulate, jobs, replicates, running, **fixed)
     return BiasExperiment(horizon, replicates, specs, runs)
 
 
@@ -256,13 +240,11 @@ class Frontier(Result):
 
     def to_frame(self) -> DataFrame:
         """Return one row per point: policy, epsilon, private, bias and regret with their standard errors."""
-        import pandas as pd
-
         rows = [
             {"policy": name, "epsilon": epsilon, "private": policy(name).private} | made._asdict()
             for (name, epsilon), made in self.summaries.items()
         ]
-        return pd.DataFrame(rows).astype({"epsilon": float})
+        return frame_of(rows).astype({"epsilon": float})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw bias against regret, every point labelled, with 95% intervals; return the Axes."""
@@ -279,25 +261,17 @@ def frontier(
     replicates: int = 1000,
     **running: Unpack[Running],
 ) -> Frontier:
-    """Run every policy, at every epsilon where it takes one, on the same Bernoulli arms and random draws.
-
-    Examples
-    --------
-    >>> made = frontier(0.02, policies=("ucb", "private-ucb"), epsilons=(1.0, 10.0), horizon=200)
-    >>> list(made.summaries)
-    [('ucb', None), ('private-ucb', 1.0), ('private-ucb', 10.0)]
-    """
+    """Run every policy, at every epsilon where it takes one, on the same Bernoulli arms and random draws."""
     n = common.scaled(replicates, scale)
-    needs = {name: policy(name).needs_epsilon for name in policies}
     given = tuple(_checks.epsilon(epsilon, "epsilons") for epsilon in epsilons)
     true = np.array(means, dtype=np.float64)
     jobs = {
         (name, epsilon): {"policy": name, "epsilon": epsilon}
         for name in policies
-        for epsilon in (given if needs[name] else (None,))
+        for epsilon in (given if policy(name).needs_epsilon else (None,))
     }
     same = {"means": true, "horizon": horizon, "n_checkpoints": 1}
-    runs = common.gather(bandits.simulate, jobs, n, running, **same)
+    runs = gather(bandits.simulate, jobs, n, running, **same)
     return Frontier(horizon, n, tuple(true.tolist()), {case: summarise(run) for case, run in runs.items()})
 
 
@@ -310,7 +284,7 @@ def show_frontier(experiment: Experiment, made: Frontier) -> Exhibit:
     return experiment.exhibit(
         question="Which policy gathers data with how much bias, and at what regret?",
         headline=f"The least regret at which the bias is consistent with zero is {quiet[least]:,.0f} "
-        f"({common.named(*least)}); plain UCB has a bias of {plain.mean_absolute_bias:.3f} at "
+        f"({named(*least)}); plain UCB has a bias of {plain.mean_absolute_bias:.3f} at "
         f"{plain.regret:,.0f}.",
         text=(
             f"Arms with means {', '.join(f'{mean:g}' for mean in made.means)}, {made.size}. In "

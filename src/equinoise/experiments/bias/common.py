@@ -1,24 +1,19 @@
-"""What the experiments on bias share: runs on common random draws, p-values, and how they are shown."""
+"""What the experiments on bias share: summaries of runs, sizes, and how they are shown."""
 
-import functools
 import math
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TypedDict, TypeVar
 
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise._typing import Any, Callable, DataFrame, Floats, Mapping, NamedTuple
+from equinoise._typing import Any, Callable, DataFrame, Floats, Mapping, NamedTuple, TypeVar
 from equinoise.bandits import BanditRun
-from equinoise.experiments.steps import Experiment, Progress, Settings
-from equinoise.report.exhibit import Exhibit
+from equinoise.experiments.steps import Experiment, Job
+from equinoise.report.exhibit import Exhibit, joined
 
 PUBLISHED = "Published figures and ours, with the standard error of ours"
 _CLEAR = 0.05  # the risk that bias is called clear where there is none
 
-Key = TypeVar("Key")
-Run = TypeVar("Run")
 Made = TypeVar("Made", bound="Result")
 
 
@@ -37,9 +32,7 @@ class Summary(NamedTuple):
 
 def bias_frame(runs: Mapping[str, BanditRun]) -> DataFrame:
     """Return a row a run and arm: run, arm, mean, bias, stderr, ci_low, ci_high."""
-    import pandas as pd
-
-    frame = pd.concat([run.bias().assign(run=name) for name, run in runs.items()], ignore_index=True)
+    frame = joined(run.bias().assign(run=name) for name, run in runs.items())
     return frame[["run", *frame.columns.drop("run")]]
 
 
@@ -48,14 +41,6 @@ def summarise(run: BanditRun) -> Summary:
 
     An arm's bias is over the replicates that pulled it; one that none pulled is left out. The standard error
     of the mean absolute bias is that of the replicates' own means, the signs of the biases taken as known.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> seen, true = np.array([[0.75, 0.25], [1.0, 0.25]]), np.array([0.75, 0.5])
-    >>> made = summarise(SimpleNamespace(means=seen, true_means=true, regret=np.array([[2.0], [4.0]])))
-    >>> made.mean_absolute_bias, made.largest_bias, made.regret
-    (0.1875, -0.25, 3.0)
     """
     errors = run.means - run.true_means  # NaN where an arm was never pulled
     errors = errors[:, ~np.isnan(errors).all(axis=0)]
@@ -92,16 +77,6 @@ def _is_clear(bias: Floats, stderr: Floats) -> bool:
     return float(chdtrc(int(varies.sum()), chi_squared)) < _CLEAR
 
 
-class Running(TypedDict, total=False):
-    """How the runs of an experiment are done."""
-
-    seed: int  # the same seed gives the same bits, on any executor; 0 by default
-    executor: Executor | None  # where replicates run; threads of this process by default
-    progress: bool  # show a bar for each run on stderr where that is a terminal
-    watch: Callable[[float], object]  # takes the share of runs that are done, after each of them
-    kept: Callable[..., Any]  # takes the case of a run, returns the folder for its blocks or None
-
-
 @dataclass(frozen=True, eq=False)
 class Result:
     """What an experiment returns: its size, as integers and in words."""
@@ -121,46 +96,7 @@ def scaled(replicates: int, scale: float) -> int:
     return max(2, round(n * _checks.number("scale", scale, 0.0, open_low=True)))
 
 
-def named(policy: str, epsilon: float | None) -> str:
-    """Return what texts call a policy at an epsilon, or at none."""
-    return policy if epsilon is None else f"{policy} at epsilon {epsilon:g}"
-
-
-def gather(
-    simulate: Callable[..., Run],
-    jobs: Mapping[Key, Mapping[str, Any]],
-    replicates: int | range,
-    running: Running,
-    **common: Any,
-) -> dict[Key, Run]:
-    """Run every job (arguments of `simulate` besides the common ones) on the same random draws."""
-    same: dict[str, Any] = {**common, **running, "n_replicates": replicates}
-    progress, watch = same.pop("progress", False), same.pop("watch", float)
-    kept = same.pop("kept", None)
-    if kept is not None and common.get("history"):  # gigabytes, for what is soon done again
-        kept = None
-    made: dict[Key, Run] = {}
-    for case, job in jobs.items():
-        bar = progress and named(job["policy"], job.get("epsilon"))
-        folder = None if kept is None else kept(case=case)
-        made[case] = simulate(**job, **same, progress=bar, resume=folder)
-        watch(len(made) / len(jobs))
-    return made
-
-
-def shown(
-    run: Callable[..., Made],
-    show: Callable[[Experiment, Made], Exhibit],
-    experiment: Experiment,
-    scale: float,
-    settings: Settings,
-    executor: Executor | None,
-    progress: Progress,
-) -> Exhibit:
+def shown(run: Callable[..., Made], show: Callable[[Experiment, Made], Exhibit], job: Job) -> Exhibit:
     """Run an experiment at a scale, and show it."""
-
-    def watch(share: float) -> None:
-        progress(0.9 * share)  # the rest is drawing
-
-    kept = functools.partial(settings.kept, experiment.name)
-    return show(experiment, run(scale, seed=settings.seed, executor=executor, watch=watch, kept=kept))
+    watch: Any = {"watch": lambda share: job.progress(0.9 * share)}  # the rest is drawing
+    return show(job.row, run(job.size, **(job.running | watch)))

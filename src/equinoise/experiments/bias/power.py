@@ -9,10 +9,10 @@ import numpy as np
 from equinoise import _checks, _results, bandits, inference
 from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Mapping, NamedTuple, Sequence, Unpack
 from equinoise.bandits.policies.registry import policy
-from equinoise.experiments.bias.common import Result, Running, gather, scaled
-from equinoise.experiments.steps import Experiment
+from equinoise.experiments.bias.common import Result, scaled
+from equinoise.experiments.steps import Experiment, Running, gather
 from equinoise.report import pictures
-from equinoise.report.exhibit import Exhibit, Picture, Table
+from equinoise.report.exhibit import Exhibit, Picture, Table, frame_of
 from equinoise.report.figures import column
 
 _LOOKS, _BATCHES = 10, 20  # parts of the rounds
@@ -39,10 +39,8 @@ class Plan(Result):
         """Draw power against regret, with 95% intervals; return the Axes."""
         points = {}
         for row in self.frame.to_dict("records"):
-            made = SimpleNamespace(
-                regret=row["of_uniform"], regret_stderr=0.0, clear=row["test"] == "e-values"
-            )
-            made.mean_absolute_bias, made.stderr = row["power"], row["stderr"]
+            made = SimpleNamespace(mean_absolute_bias=row["power"], stderr=row["stderr"], regret_stderr=0.0)
+            made.regret, made.clear = row["of_uniform"], row["test"] == "e-values"
             epsilon = None if math.isnan(row["epsilon"]) else row["epsilon"]
             points[f"{row['policy']}: {row['test']}", epsilon] = made
         words = "regret, as a share of uniform play's", "power", "valid for one look alone"
@@ -74,21 +72,8 @@ def plan(
 
     Tests allow for the number of arms by Bonferroni where no arm was picked beforehand or by private choices.
 
-    Parameters
-    ----------
-    null : float, optional
-        What means are compared with; None compares with arm 0, the control.
-    options : mapping, optional
-        Further arguments of :func:`equinoise.bandits.simulate` by policy.
-    wanted : float
-        The power after which rounds are enough.
-    scale, replicates, **running
-        As in all experiments here.
-
-    Examples
-    --------
-    >>> plan(0.01, horizon=200, policies=("ucb",)).frame["test"].tolist()
-    ['plain', 'e-values', 'split', 'e-values']
+    Means are compared with `null`, or with arm 0, the control, where it is None. `options` are further
+    arguments of :func:`equinoise.bandits.simulate` by policy; rounds are enough at the power `wanted`.
     """
     n = scaled(replicates, scale)
     true = _checks.array("means", means, np.float64, (None,), low=0.0, high=1.0)
@@ -119,9 +104,7 @@ def plan(
             rows.append(judge.row(name, epsilon, test, side, run.regret[:, -1]))
         if name == "uniform":
             rows.append(judge.row(name, epsilon, "split", *judge.split(run)))
-    import pandas as pd
-
-    return Plan(size, n, tuple(true.tolist()), pd.DataFrame(rows).astype({"epsilon": float}))
+    return Plan(size, n, tuple(true.tolist()), frame_of(rows).astype({"epsilon": float}))
 
 
 class _Judge(NamedTuple):

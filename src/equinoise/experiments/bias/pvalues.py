@@ -8,10 +8,10 @@ import numpy as np
 from equinoise import _checks, bandits, inference
 from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Ints, Mapping, NamedTuple, Unpack
 from equinoise.bandits import linear
-from equinoise.experiments.bias.common import PUBLISHED, Result, Running, gather, scaled
-from equinoise.experiments.steps import Experiment
+from equinoise.experiments.bias.common import PUBLISHED, Result, scaled
+from equinoise.experiments.steps import Experiment, Running, gather
 from equinoise.report import pictures
-from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of
 from equinoise.report.figures import column
 
 LEVEL = 0.05
@@ -37,10 +37,8 @@ class PValues(Result):
 
     def to_frame(self) -> DataFrame:
         """Return one row per case: its entries, the share of p-values at or below 5%, its standard error."""
-        import pandas as pd
-
-        rows = [(*case, *self.rejected(case)) for case in self.p_values]
-        return pd.DataFrame(rows, columns=[*self.names, "rejected", "stderr"])
+        rows = ((*case, *self.rejected(case)) for case in self.p_values)
+        return frame_of(rows, [*self.names, "rejected", "stderr"])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw histograms of the p-values; return the Axes."""
@@ -78,25 +76,14 @@ def experiment_3(
     replicates: int = 1000,
     **running: Unpack[Running],
 ) -> PValues:
-    """Run experiment 3: five arms in five dimensions, T = 500, N(0, 1) noise, 1,000 replicates [1]_.
+    """Run experiment 3, section 5.2: five arms, five dimensions, T = 500, N(0, 1) noise, 1,000 replicates.
 
     Contexts and coefficients are uniform on the unit sphere, the coefficients with a first coordinate of 0.
     Whether it is 0 is tested for the arm that was pulled most, under policies without an epsilon. The cases
     are a policy, and what the estimate was divided by: its "standard error", as is right, or its "variance",
     V^-1[0, 0], as in the program that the authors published. After n contexts in five dimensions that is
     about 5/n: with a hundred of them the statistic is 4.5 times too large, and about two thirds of all true
-    nulls are rejected, whatever the policy.
-
-    References
-    ----------
-    .. [1] Neel, Roth (2018), Mitigating Bias in Adaptive Data Gathering via Differential Privacy, ICML,
-       section 5.2, figure 6.
-
-    Examples
-    --------
-    >>> made = experiment_3(0.02, horizon=30)
-    >>> made.p_values["uniform", "standard error"].shape
-    (20,)
+    nulls are rejected, whatever the policy. The paper's figure is 6.
     """
     n = scaled(replicates, scale)
     for name in policies:
@@ -185,14 +172,7 @@ def least_pulled(pulls: Ints) -> Ints:
 def selection(
     scale: float = 1.0, *, horizon: int = 500, replicates: int = 4000, **running: Unpack[Running]
 ) -> PValues:
-    """Test a true null on data that bandits gathered from equal N(0, 1) arms, a case each of :data:`CASES`.
-
-    Examples
-    --------
-    >>> made = selection(0.01, horizon=50)
-    >>> made.p_values[CASES[0]].shape, made.labels[CASES[0]]
-    ((40,), 'uniform, 20 arms, least pulled arm')
-    """
+    """Test a true null on data that bandits gathered from equal N(0, 1) arms, a case each of `CASES`."""
     n = scaled(replicates, scale)
     jobs = {case: {"policy": case.policy, "means": np.zeros(case.n_arms)} for case in CASES}
     runs = gather(bandits.simulate, jobs, n, running, horizon=horizon, reward="gaussian")

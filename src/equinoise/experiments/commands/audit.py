@@ -1,17 +1,43 @@
-"""Audits of a group of mechanisms, as the command shows them."""
+"""Audits of the package's own mechanisms: neighbours, laws that can be enumerated, and draws of the rest.
 
+What is looked at is what leaves: reports, sums, choices of arms and what a policy knows of them, rows.
+Private policies and counters, with their options, are read from the registries: what is added is audited too.
+"""
+
+import functools
+import itertools
 import time
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from equinoise import _checks, _files
-from equinoise._typing import Any, DataFrame
-from equinoise.experiments import audits
-from equinoise.experiments.commands import common
-from equinoise.inference.privacy import Audit
-from equinoise.report import exhibit
+import numpy as np
 
+from equinoise import _checks, _files, bandits, nvo
+from equinoise._random import stream_key
+from equinoise._typing import Any, Array, Callable, DataFrame, Floats, Ints, Iterator
+from equinoise.bandits import rewards
+from equinoise.bandits.policies.registry import choose
+from equinoise.efb import Strategy, User
+from equinoise.experiments.commands import common
+from equinoise.games import from_nested
+from equinoise.inference.privacy import Audit, audit, differences, exactly, values
+from equinoise.mechanisms import COUNTERS
+from equinoise.mechanisms.hashing import BITS, Hashing, symbol_of
+from equinoise.nvo.profile import Profile
+from equinoise.report.exhibit import csv_bytes, frame_of
+
+# What seeded noise is audited by: its low bits tell everything, which is why it is for simulations.
+_SIMULATED = (values, differences)
+_BUCKETS = (1, 2, 3)
+_HORIZONS = (1, 4, 7, 16, 40)  # of counters whose nodes are looked at
+_CHANGED = ((1, 0), (4, 0), (4, 2))  # horizons of streams that are drawn, and the item that differs
+_SHORT = 3  # rounds of a bandit, with a choice after both arms were pulled
+_MOST_ROUNDS = 2**13  # in which a policy must have reacted to its rewards
+_PRIME = 4_294_967_291  # of the few sequences of choices that there are, hardly two are one number modulo it
 _MOST = 10**8  # draws
+
+#: An audit, or one that is still to be drawn, at a level ``alpha=``.
+Row = Audit | functools.partial[Audit]
 
 
 @dataclass(frozen=True)
@@ -29,7 +55,7 @@ class Parameters:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _checks.choice("which", self.which, audits.AUDITS)
+        _checks.choice("which", self.which, AUDITS)
         _checks.number("epsilon", self.epsilon, 0.01, 10.0)
         _checks.integer("draws", self.draws, 4000, _MOST)
         _checks.number("alpha", self.alpha, 0.0, 1.0, open_low=True, open_high=True)
@@ -51,12 +77,9 @@ class Found:
 
     def to_frame(self) -> DataFrame:
         """Return one row per mechanism: mechanism, pairs, epsilon, lower, how, violated."""
-        import pandas as pd
-
-        names = ("mechanism", "pairs", "epsilon", "lower")
-        how = [{"how": "exact" if row.exact else "sampled", "violated": row.violated} for row in self.rows]
-        pairs = zip(self.rows, how, strict=True)
-        return pd.DataFrame([{n: getattr(row, n) for n in names} | more for row, more in pairs])
+        how = {False: "sampled", True: "exact"}
+        rows = [(r.mechanism, r.pairs, r.epsilon, r.lower, how[r.exact], r.violated) for r in self.rows]
+        return frame_of(rows, ["mechanism", "pairs", "epsilon", "lower", "how", "violated"])
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds."""
@@ -66,11 +89,250 @@ class Found:
     def files(self) -> dict[str, bytes]:
         """Return ``audit.csv`` and ``run.json`` as bytes."""
         made = _files.json_bytes(self.document())
-        return {"audit.csv": exhibit.csv_bytes(self.to_frame()), "run.json": made}
+        return {"audit.csv": csv_bytes(self.to_frame()), "run.json": made}
 
 
 def find(made: Parameters, executor: Executor | None = None) -> Found:
     """Audit a group of mechanisms."""
     begun, mapped = time.perf_counter(), map if executor is None else executor.map
     how = made.which, made.epsilon, made.draws, made.seed, made.alpha
-    return Found(made, audits.run(*how, mapped), time.perf_counter() - begun)
+    return Found(made, run(*how, mapped), time.perf_counter() - begun)
+
+
+def run(which: str, epsilon: float, size: int, seed: int, alpha: float, mapped: Any = map) -> list[Audit]:
+    """Return the audits of a group of mechanisms, a key of AUDITS; at level alpha all bounds hold."""
+    rows = list(AUDITS[which](epsilon, size, seed))
+    level = alpha / len(rows)
+    return list(mapped(lambda row: row if isinstance(row, Audit) else row(alpha=level), rows))
+
+
+def user(epsilon: float, size: int, seed: int) -> Iterator[Row]:
+    """Audit reports: the law of a symbol for some numbers of buckets, and draws of all mechanisms."""
+    tree, _ = from_nested([[[[0.1], [0.2, 0.4]], [[0.5], [0.6]], 0.9], [0.3]])
+    told = ((3, 1.0), (4, 1.0)), ((0, 1.0), (3, 1.0)), ((3, 0.0), (3, 1.0))  # last action and loss
+
+    def draw(mechanism: str, noise: str, two: Any, i: int, n: int, word: int) -> Array:
+        symbols = 4 if mechanism == "hashing" else 0  # in one trial, so that public randomness is the same
+        strategy = Strategy(0, np.array([0, 1, 2]), np.array([0, 3, 4]), symbols=symbols)
+        seeds = range(word, word + n) if noise == "float" else (None,)
+        devices = [User(tree, epsilon, mechanism=mechanism, noise=noise, seed=one) for one in seeds]
+        made = [devices[j % len(devices)].report(strategy, *two[i]) for j in range(n)]
+        return np.array([report.symbol if symbols else report.values for report in made])
+
+    for k in _BUCKETS:
+        laws = [law(Hashing.of(epsilon, k), own, value) for own in range(2 * k) for value in (-0.5, 0.0, 0.5)]
+        yield exactly(itertools.combinations(laws, 2), epsilon, name=f"User, hashing into {k}")
+    for mechanism, noise in itertools.product(("hashing", "laplace"), ("secure", "float")):
+        pairs = [functools.partial(draw, mechanism, noise, two) for two in told]
+        yield _drawn(pairs, epsilon, size // 10, seed, f"User, {mechanism}, {noise}", noise == "secure")
+
+
+def _drawn(pairs: Any, epsilon: float, size: int, seed: int, name: str, bits: bool) -> Row:
+    how: dict[str, Any] = {"size": size, "seed": seed, "name": name, "events": None if bits else _SIMULATED}
+    return functools.partial(audit, pairs, epsilon, **how)
+
+
+def law(code: Hashing, own: int, value: float) -> Floats:
+    """Return the probabilities float64[2k] of all symbols, from the words of 62 bits that draw each.
+
+    Where one symbol's words end is found by bisection, in steps of half as many as any symbol must have.
+    """
+
+    def symbol(word: int) -> int:
+        return int(symbol_of(code, word, own, value, 0.5))
+
+    found, step, total = [0] * (2 * code.n_buckets), max(code.low // 2, 2**BITS // 10**5), 2**BITS
+    at = 0
+    while at < total:
+        here, low, end = symbol(at), at, min(at + step, total)
+        while symbol(end - 1) != here:
+            middle = (low + end) // 2
+            low, end = (middle, end) if symbol(middle) == here else (low, middle)
+        found[here] += end - at
+        at = end
+    return np.array(found, dtype=np.float64) / float(total)
+
+
+def counter(epsilon: float, size: int, seed: int) -> Iterator[Row]:
+    """Audit the sums of every counter: by a linear program over its nodes, and by draws."""
+    for row in COUNTERS.values():
+        make = functools.partial(_counter, row, epsilon)
+        yield functools.partial(_nodes, make, epsilon, name=f"{row.name} counter, its nodes")
+        streams = [(np.eye(horizon)[at], np.zeros(horizon)) for horizon, at in _CHANGED]
+        for noise in ("secure", "float"):
+            pairs = [functools.partial(_streams, make, noise, two) for two in streams]
+            yield _drawn(pairs, epsilon, size // 10, seed, f"{row.name} counter, {noise}", noise == "secure")
+
+
+def _counter(row: Any, epsilon: float, horizon: int, seed: int | None) -> Any:
+    given = {"horizon": horizon, "dimension": 1}
+    return row.make(epsilon, **{name: x for name, x in given.items() if name in row.options}, seed=seed)
+
+
+def _nodes(make: Any, epsilon: float, *, name: str, alpha: float) -> Audit:
+    """Return the audit of a counter's nodes, exact at any level alpha."""
+    lost = np.concatenate([item_losses(make, horizon) for horizon in _HORIZONS])
+    return Audit(name, epsilon, 0.0, float(lost.max()), lost.size, exact=True)
+
+
+def _sums(made: Any, items: Floats) -> list[float]:
+    vector = hasattr(made, "dimension")
+    return [float(made.add([x])[0] if vector else made.add(x)) for x in items.tolist()]
+
+
+def _streams(make: Any, noise: str, streams: Any, i: int, n: int, word: int) -> Array:
+    seeds = range(word, word + n) if noise == "float" else itertools.repeat(None, n)
+    return np.array([_sums(make(len(streams[i]), one), streams[i]) for one in seeds])
+
+
+def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
+    """Return the exact privacy loss of each item float64[T], by how a counter adds up items and draws.
+
+    Units in the place of noise tell how much of every draw is in every sum. The largest log-likelihood ratio
+    of two streams is the least sum of draws, each in units of its scale, that make up for the change of an
+    item: a linear program.
+    """
+    from scipy.optimize import linprog
+
+    def sums(unit: int, items: Floats) -> tuple[list[float], list[float]]:
+        made, scales = make(horizon, 1), list[float]()
+
+        def noised(node: Floats, n: int) -> Floats:
+            scales.append(made.node_scale(n))
+            return node + (unit == len(scales) - 1)
+
+        def drawn(n: int) -> list[int]:
+            first = len(scales)
+            scales.extend([made.node_scale(1)] * n)
+            return [(first + i == unit) * round(1.0 / made._grid) for i in range(n)]
+
+        made._noised, made._drawn = noised, drawn
+        return _sums(made, items), scales
+
+    zero, scales = sums(-1, np.zeros(horizon))
+    draws = np.array([sums(unit, np.zeros(horizon))[0] for unit in range(len(scales))]).T
+    same: dict[str, Any] = {"A_eq": np.hstack([draws, -draws]), "bounds": (0, None), "method": "highs"}
+    changes = [np.array(sums(-1, item)[0]) - zero for item in np.eye(horizon)]
+    found = [linprog(1.0 / np.array([*scales, *scales]), b_eq=change, **same) for change in changes]
+    return np.array([one.fun if one.status == 0 else np.inf for one in found])
+
+
+def bandit(epsilon: float, size: int, seed: int) -> Iterator[Row]:
+    """Audit choices, and what is known of arms, of every private policy, with each choice of its options."""
+    for row in (one for one in bandits.POLICIES.values() if one.private):
+        others = [(n, c) for n, o in row.options.items() for c in o.choices if c != o.default]
+        for options in ({}, *({n: c} for n, c in others)):
+            pairs, rounds = policy_pairs(choose(row.name, epsilon, None, options))
+            name = ", ".join((row.name, *options.values()))
+            yield _drawn(pairs, epsilon, size if rounds < 100 else size // 5, seed, name, bits=False)
+        if row.live:
+            made = functools.partial(getattr(bandits, row.live.name), epsilon=epsilon)
+            once = functools.partial(_pulled_once, made)
+            yield _drawn(once, epsilon, size // 20, seed, f"{row.live.name}, secure", bits=True)
+
+
+def policy_pairs(chosen: Any) -> tuple[list[Any], int]:
+    """Return draws of a policy with two arms, for neighbours that differ in one round, and the most rounds.
+
+    In one table an arm pays 1, and the other what makes the policy, without noise, change its choices: there
+    the noise decides. Its horizon is the shortest at which rewards matter. Others are short, of zeros, of
+    ones, and random.
+    """
+
+    def still(*paid: float) -> float:
+        return float(played(chosen, np.tile(paid, (horizon, 1)), 1, None)[0, 0])
+
+    horizon, low, high = _SHORT, 0.0, 1.0
+    while still(0, 1) == still(1, 0) and horizon < _MOST_ROUNDS:
+        horizon *= 2
+    while high - low > 1e-9:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if still(1, middle) == still(1, 0) else (low, middle)
+    tables = [np.tile([1.0, high], (horizon, 1)), np.zeros((_SHORT, 2)), np.ones((_SHORT, 2))]
+    tables += [np.random.default_rng(i).integers(0, 2, (4 * _SHORT, 2)).astype(float) for i in range(3)]
+    pairs = []
+    for table, t in itertools.product(tables, range(_SHORT)):
+        other = table.copy()
+        other[t] = np.where(table[t] > 0.5, 0.0, 1.0)
+        pairs.append(lambda i, n, word, two=(table, other): played(chosen, two[i], n, word))
+    return pairs, horizon
+
+
+def played(chosen: Any, table: Floats, n: int, seed: int | None) -> Floats:
+    """Return all choices in one number, and what is known of each arm: float64[n, 1 + K] of n plays.
+
+    Rewards are float64[T, K]; without a seed there is no noise.
+    """
+    spec, (horizon, n_arms) = chosen.spec, table.shape
+    key = stream_key(0 if seed is None else seed)
+    state = spec.make_state(n_arms, n, horizon, chosen.epsilon, chosen.options, key=key)
+    tape = rewards.make_tape(np.zeros((n_arms, n)), 1, rewards.TABLE)
+    streams = rewards.make_streams(key, 0, n)
+    seen = np.zeros(n)
+    for t in range(horizon):
+        if seed is not None:
+            rewards.fill_tape(tape, streams, 1, 0.0)
+        tape.table[0] = table[t][:, np.newaxis]
+        before = state.pulls.copy()
+        spec.kernels.advance(state, tape, t, t + 1, chosen.random_ties)
+        seen = (seen * 1_000_003 + (state.pulls - before).argmax(axis=0)) % _PRIME
+    known = state.private_sum if hasattr(state, "private_sum") else state.mean
+    return np.vstack([seen, known]).T
+
+
+def _pulled_once(make: Any, i: int, n: int, word: int) -> Floats:
+    """Return what a live bandit knows of n arms, each pulled once with reward i: all are alike."""
+    made = make(n)
+    for _ in range(n):
+        made.update(made.select(), i)
+    known: Floats = made.private_means
+    return known
+
+
+def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
+    """Audit rows that are released: laws of one row, and draws of rows and of noised histograms."""
+    data = np.repeat([2.5, 3.5, 5.5, 6.5, 9.5], [9, 30, 1, 12, 2])
+    profile = nvo.NoiseGame(nvo.Histogram.from_values(data, 10, bounds=(0, 10)), epsilon).best_response(seed)
+    others = [_without(profile, k, v) for k, v in np.argwhere(profile.counts)]
+    yield exactly([(profile.pmf, other.pmf) for other in others], epsilon, name="Profile, its law")
+    rows = [functools.partial(_rows, (profile, other)) for other in others]
+    yield _drawn(rows, epsilon, size, seed, "Profile.sample", bits=False)
+    counts = [np.array(c) for c in ((1, 1, 0), (2, 1, 1), (5, 0, 2), (40, 3, 1))]
+    given = [(c, c + more) for c, more in itertools.product(counts, np.eye(3, dtype=np.int64))]
+    laws = [[nvo.one_draw_private(_counted(c), epsilon).pmf for c in two] for two in given]
+    yield exactly(((p, q) for p, q in laws), epsilon, name="one_draw_private, its law")
+    changed = {"add-remove": ([2, 1, 9], [2, 0, 9]), "replace": ([3, 0, 9], [2, 1, 9])}
+    for (said, two), noise in itertools.product(changed.items(), ("secure", "simulated")):
+        draw = functools.partial(_noised, epsilon, said, noise, [_counted(np.array(c)) for c in two])
+        yield _drawn(draw, epsilon, size // 10, seed, f"private_histogram, {said}, {noise}", bits=False)
+
+
+def _rows(two: Any, i: int, n: int, word: int) -> Array:
+    return np.asarray(two[i].sample(n, allow_uncertified=True))
+
+
+def _noised(epsilon: float, neighbours: str, noise: str, two: Any, i: int, n: int, word: int) -> Array:
+    seeds = range(word, word + n) if noise == "simulated" else itertools.repeat(None, n)
+    made = [nvo.private_histogram(two[i], epsilon, neighbours=neighbours, seed=one) for one in seeds]
+    return np.array([one.pmf for one in made])
+
+
+def _without(profile: Any, k: int, v: int) -> Profile:
+    """Return the profile of all records but one of bin k and scale v, at the same scales."""
+    game, counts = profile.game, profile.counts.copy()
+    counts[k, v] -= 1
+    return Profile(nvo.NoiseGame(profile.histogram.without(k), game.epsilon, game.scales), counts)
+
+
+def _counted(counts: Ints) -> Any:
+    """Return a histogram of three bins with such counts."""
+    return nvo.Histogram.from_values(np.repeat([0.5, 1.5, 2.5], counts), 3, bounds=(0, 3))
+
+
+#: Groups of mechanisms by name: ``AUDITS[name](epsilon, size, seed)`` yields their audits.
+AUDITS: dict[str, Callable[[float, int, int], Iterator[Row]]] = {
+    "user": user,
+    "counter": counter,
+    "bandit": bandit,
+    "release": release,
+}

@@ -13,12 +13,12 @@ from equinoise import _checks, _results, bandits, inference, replicates
 from equinoise._typing import Any, DataFrame, Floats, Iterable, Mapping, Unpack
 from equinoise.bandits.policies.registry import MAX_HORIZON, policy
 from equinoise.experiments.bias import power
-from equinoise.experiments.bias.common import Running, Summary, bias_frame, gather, summarise
+from equinoise.experiments.bias.common import Summary, bias_frame, summarise
 from equinoise.experiments.bias.exhibits import POWER
 from equinoise.experiments.commands import common
-from equinoise.experiments.steps import SECTIONS
+from equinoise.experiments.steps import SECTIONS, Running, gather
 from equinoise.report import figures, pictures
-from equinoise.report.exhibit import Exhibit, Picture, Table
+from equinoise.report.exhibit import Exhibit, Picture, Table, joined
 
 CONTROLS = ("width-only", "noise-only")
 EPSILON = 0.1  # where a policy needs one and none is given
@@ -85,11 +85,31 @@ class Parameters:
 
 def sentences(parameters: Parameters) -> tuple[str, ...]:
     """Return what is protected, what is proven of the bias, what is not, and how to read the table."""
-    words = [
-        *_promises(parameters),
+    name, epsilon = parameters.policy, math.inf if parameters.epsilon is None else parameters.epsilon
+    if not policy(name).private:
+        words = [f"Nothing is protected: {name} is not private, and no bound on its bias is proven."]
+    elif math.isinf(epsilon):
+        words = ["Nothing is protected: at an infinite epsilon there is no noise, and no bound is proven."]
+    elif not parameters.bounded:
+        words = [
+            "Nothing is protected: Gaussian rewards have no bounds. No bound on the bias is proven either."
+        ]
+    else:
+        words = [
+            f"Protected: every single reward, from whoever sees which arms were chosen and nothing else. "
+            f"Another one changes the probability of any choices by at most e^{epsilon:g} = "
+            f"{math.exp(min(epsilon, 700.0)):.4g} times.",
+            "Proven: the bias of an arm is at most tanh(epsilon/4), whatever its mean, here "
+            f"{inference.bias_bound(epsilon):.4f}, and at most what the table shows for the given means (the "
+            "log-odds shift; it improves on Theorem 1 of Neel and Roth, 2018).",
+            "Not protected: what the analyst sees. Sums and means are the true ones. For someone with "
+            "rewards in m rounds epsilon is m times as large. A simulation protects nobody, since its noise "
+            "comes from a seed: for people there is equinoise.bandits.PrivateUCB.",
+        ]
+    words.append(
         "Low bias is never free: uniform play has none, but pays the regret of learning nothing. A bias no "
-        "larger than the one by chance alone is what these replicates would show if no arm had any.",
-    ]
+        "larger than the one by chance alone is what these replicates would show if no arm had any."
+    )
     if parameters.epsilon is not None:
         words.append(
             "Controls: width-only is private-ucb without its noise (not private), noise-only is private-ucb "
@@ -97,35 +117,6 @@ def sentences(parameters: Parameters) -> tuple[str, ...]:
             "private-ucb, it is the width that lowers the bias, not the privacy."
         )
     return tuple(words)
-
-
-def _promises(parameters: Parameters) -> list[str]:
-    """Return what is protected, the bound on the bias that follows from it, and what is not protected."""
-    epsilon = math.inf if parameters.epsilon is None else parameters.epsilon
-    if not policy(parameters.policy).private:
-        return [
-            f"Nothing is protected: {parameters.policy} is not private, and no bound on its bias is proven."
-        ]
-    if math.isinf(epsilon):
-        return ["Nothing is protected: at an infinite epsilon there is no noise, and no bound is proven."]
-    if not parameters.bounded:
-        return [
-            "Nothing is protected: Gaussian rewards have no bounds. No bound on the bias is proven either."
-        ]
-    return [
-        f"Protected: every single reward, from whoever sees which arms were chosen and nothing else. Another "
-        f"one changes the probability of any choices by at most e^{epsilon:g} = "
-        f"{math.exp(min(epsilon, 700.0)):.4g} times.",
-        "Proven: the bias of an arm is at most tanh(epsilon/4), whatever its mean, here "
-        f"{inference.bias_bound(epsilon):.4f}, and at most what the table shows for the given means (the "
-        "log-odds shift; it improves on Theorem 1 of Neel and Roth, 2018).",
-        "Not protected: what the analyst sees. Sums and means are the true ones. For someone with rewards in "
-        "m rounds epsilon is m times as large. A simulation protects nobody, since its noise comes from a "
-        "seed: for people there is equinoise.bandits.PrivateUCB.",
-    ]
-
-
-_ESTIMATE = ["bias", "stderr", "ci_low", "ci_high"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,28 +161,23 @@ class Comparison:
 
         None stands for no bound, for intervals of one replicate, and for the bias of an arm never pulled.
         """
-        frame = self.to_frame()
-        first = frame[["arm", "mean", "bound"]][: len(self.parameters.means)]
-        table = [_finite(row) for row in first.to_dict("records")]
-        for name, part in frame.groupby("run", sort=False):
-            for row, bias in zip(table, part[_ESTIMATE].to_dict("records"), strict=True):
-                row[str(name)] = _finite(bias)
-        return table
+        table: dict[int, dict[str, Any]] = {}
+        for row in map(common.finite, self.to_frame().to_dict("records")):
+            arm = {name: row[name] for name in ("arm", "mean", "bound")}
+            bias = {name: row[name] for name in ("bias", "stderr", "ci_low", "ci_high")}
+            table.setdefault(row["arm"], arm)[row["run"]] = bias
+        return list(table.values())
 
     def regret_frame(self) -> DataFrame:
         """Return one row per run and checkpoint: run, trials, mean, stderr, ci_low, ci_high."""
-        import pandas as pd
-
-        parts = [run.summary().assign(quantity=name) for name, run in self.runs.items()]
-        return pd.concat(parts, ignore_index=True).rename(columns={"quantity": "run"})
+        frame = joined(run.summary().assign(quantity=name) for name, run in self.runs.items())
+        return frame.rename(columns={"quantity": "run"})
 
     def exhibit(self) -> Exhibit:
         """Return what it shows: how it was made, tables, figures, and how to read them."""
         asked, plain = self.summaries[self.parameters.policy], self.summaries["ucb"]
-        pairs = (
-            f"{each.mean_absolute_bias:.4f} at a regret of {each.regret:,.1f}" for each in (asked, plain)
-        )
-        headline = "Mean absolute bias {}; plain UCB: {}.".format(*pairs)
+        both = (f"{one.mean_absolute_bias:.4f} at a regret of {one.regret:,.1f}" for one in (asked, plain))
+        headline = "Mean absolute bias {}; plain UCB: {}.".format(*both)
         series = [(run.label, run) for run in self.runs.values()]
         found: dict[tuple[str, float | None], Summary] = {(n, None): s for n, s in self.summaries.items()}
         plots = {
@@ -213,7 +199,7 @@ class Comparison:
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, the tables, and the sentences."""
-        runs = {name: _finite(summary._asdict()) for name, summary in self.summaries.items()}
+        runs = {name: common.finite(summary._asdict()) for name, summary in self.summaries.items()}
         parts: dict[str, Any] = {"runs": runs, "arms": self.arms(), "notes": sentences(self.parameters)}
         made = common.document("bandit", self.parameters, self.seconds, **parts)
         made["parameters"] |= made["parameters"].pop("options")
@@ -227,13 +213,7 @@ def compare(
     progress: bool = False,
     resume: Path | None = None,
 ) -> Comparison:
-    """Run the policy, plain UCB, uniform play and, where there is an epsilon, the controls.
-
-    `resume` is a folder with one of its own for the blocks of each.
-
-    The controls are `width-only`, private UCB without its noise, and `noise-only`, private UCB without the
-    width that allows for the noise. All of them face the same random draws.
-    """
+    """Run what :attr:`Parameters.policies` names on the same random draws; `resume` has a folder for each."""
     begun = time.perf_counter()
     names = ("means", "horizon", "epsilon", "reward", "width", "counter", "ties")
     same = {name: getattr(parameters, name) for name in names} | {"n_checkpoints": parameters.checkpoints}
@@ -260,7 +240,7 @@ class Planned:
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds."""
-        rows = [_finite(row) for row in self.plan.frame.to_dict("records")]
+        rows = list(map(common.finite, self.plan.frame.to_dict("records")))
         return common.document("plan", self.parameters, self.seconds, rows=rows)
 
 
@@ -291,7 +271,3 @@ def parsed(name: str, settings: Iterable[str]) -> dict[str, Any]:
             raise ValueError(f"option must be given once for {key!r}, got {setting!r} too")
         made[key] = options[key].parse(key, text) if key in options else text
     return made
-
-
-def _finite(values: dict[Any, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}

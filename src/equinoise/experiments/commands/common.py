@@ -1,9 +1,10 @@
 """What results of commands share: ``run.json``, files of an exhibit's tables and figures, sizes of games."""
 
+import math
 from dataclasses import asdict
 
 from equinoise import _files, _results
-from equinoise._typing import Any, Axes, Callable, Figure
+from equinoise._typing import Any, Axes, Callable, Figure, Mapping
 from equinoise.games import Environment, GameTree, Schedule, kernels, realization_plan
 from equinoise.report import exhibit as exhibits, figures
 
@@ -25,6 +26,11 @@ def files(exhibit: exhibits.Exhibit, document: Any) -> dict[str, bytes]:
         **{f"{stem}.png": picture.png() for stem, picture in exhibit.figures.items()},
         "run.json": _files.json_bytes(document),
     }
+
+
+def finite(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return values with None in place of numbers that are not finite."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
 
 
 def titled(plot: Callable[[Axes], object], title: str) -> Figure:

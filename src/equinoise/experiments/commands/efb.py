@@ -13,7 +13,7 @@ from equinoise.efb.tuning import MAX_HORIZON, RULES, checked_mechanism
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
-from equinoise.report.exhibit import Exhibit, Picture, Table
+from equinoise.report.exhibit import Exhibit, Picture, Table, joined
 
 _MOST_PARTS = 1_000_000  # of a schedule
 
@@ -76,26 +76,23 @@ class Parameters:
 def prepare(parameters: Parameters) -> tuple[games.GameTree, games.Environment | games.Schedule]:
     """Load the game and begin to play, so that what is wrong with the parameters shows before any work."""
     options: dict[str, Any] = {"recall": parameters.recall}
-    options |= {} if parameters.max_histories is None else {"max_histories": parameters.max_histories}
-    entries = [_entry(text) for text in parameters.schedule] or [
-        (1, _others("opponents", parameters.opponents))
-    ]
-    loaded = [games.load(parameters.game, parameters.player, who, **options) for _, who in entries]
+    if parameters.max_histories is not None:
+        options["max_histories"] = parameters.max_histories
+    entries = [_entry(text) for text in parameters.schedule]
+    players = [who for _, who in entries] or [_others("opponents", parameters.opponents)]
+    loaded = [games.load(parameters.game, parameters.player, who, **options) for who in players]
     tree, environment = loaded[0]
     for epsilon in parameters.epsilons:
         efb.simulate(tree, environment, horizon=1, epsilon=epsilon, **_how(parameters))
     kept = 2 * min(parameters.checkpoints, parameters.trials) + tree.n_actions
     _results.check_memory(parameters.n_replicates, kept)
-    if not parameters.schedule:
+    if not entries:
         return tree, environment
-    once = games.Schedule(
-        tuple((each, trials) for (_, each), (trials, _) in zip(loaded, entries, strict=True))
-    )
+    parts = zip(loaded, entries, strict=True)
+    once = games.Schedule(tuple((each, trials) for (_, each), (trials, _) in parts))
     rounds = -(-parameters.trials // once.total)
-    if rounds * len(entries) > _MOST_PARTS:
-        raise ValueError(
-            f"schedule must have at most {_MOST_PARTS:,} parts in all trials, has {rounds * len(entries):,}"
-        )
+    if (n := rounds * len(entries)) > _MOST_PARTS:
+        raise ValueError(f"schedule must have at most {_MOST_PARTS:,} parts in all trials, has {n:,}")
     return tree, games.Schedule(once.entries * rounds)
 
 
@@ -141,10 +138,7 @@ class Comparison:
 
     def to_frame(self) -> DataFrame:
         """Return learner, trials, mean, stderr, ci_low, ci_high of the regret, and its proven bound."""
-        import pandas as pd
-
-        parts = [run.summary().assign(learner=name) for name, run in self.runs.items()]
-        frame = pd.concat(parts, ignore_index=True)
+        frame = joined(run.summary().assign(learner=name) for name, run in self.runs.items())
         return frame[["learner", "trials", "mean", "stderr", "ci_low", "ci_high", "bound"]]
 
     def rows(self, n: int = 10) -> list[dict[str, Any]]:
@@ -153,10 +147,9 @@ class Comparison:
         kept = _results.checkpoints(len(trials), n) - 1
         table: list[dict[str, Any]] = [{"trials": int(trials[c])} for c in kept]
         for name, run in self.runs.items():
-            estimate, bound = _results.summarise(run.regret)._asdict(), run.tuning.bound(run.trials)
+            found = {**_results.summarise(run.regret)._asdict(), "bound": run.tuning.bound(run.trials)}
             for row, c in zip(table, kept, strict=True):
-                found = {key: float(array[c]) for key, array in {**estimate, "bound": bound}.items()}
-                row[name] = {key: value if math.isfinite(value) else None for key, value in found.items()}
+                row[name] = common.finite({key: float(array[c]) for key, array in found.items()})
         return table
 
     @cached_property
@@ -173,13 +166,10 @@ class Comparison:
             f"{first.bytes_a_report:,} bytes.",
             f"For {parameters.trials:,} trials no bound is proven below the trivial regret of 1 per trial.",
         )
-        words = [
-            "without privacy" if math.isinf(e) else f"at epsilon {e:g}" for e in parameters.names.values()
-        ]
-        found = ", ".join(f"{each} {how}" for each, how in zip(means, words, strict=False))
-        headline = (
-            f"After {parameters.trials:,} trials the regret is {found} and {means[-1]} for uniform play."
-        )
+        pairs = list(zip(means, parameters.names.values(), strict=False))
+        said = [f"{x} without privacy" if math.isinf(e) else f"{x} at epsilon {e:g}" for x, e in pairs]
+        found = f"{', '.join(said)} and {means[-1]} for uniform play"
+        headline = f"After {parameters.trials:,} trials the regret is {found}."
         series = [(run.label, run) for run in self.runs.values()]
         drawn = common.titled(lambda ax: figures.regret_curve(ax, series), title)
         return Exhibit(
@@ -197,11 +187,9 @@ class Comparison:
         """Return what ``run.json`` holds: how it was made, the game, and the table."""
         game, runs = common.sizes(self.tree, self.environment), list(self.runs.values())
         asked = [next(run for run in runs if run.epsilon == e) for e in self.parameters.epsilons]
-        parts: dict[str, Any] = {"regret_bound": [run.regret_bound for run in asked]}
-        parts["learning_rate"] = [run.tuning.learning_rate for run in asked]
-        parts["symbols"] = [run.tuning.symbols for run in asked]
-        parts["bytes_a_report"] = [run.bytes_a_report for run in asked]
-        parts = {name: each if len(each) > 1 else each[0] for name, each in parts.items()}
+        names = "regret_bound", "learning_rate", "symbols", "bytes_a_report"
+        facts = [(r.regret_bound, r.tuning.learning_rate, r.tuning.symbols, r.bytes_a_report) for r in asked]
+        parts: Any = dict(zip(names, facts[0] if len(facts) == 1 else zip(*facts, strict=True), strict=True))
         return common.document("efb", self.parameters, self.seconds, game=game, **parts, regret=self.rows())
 
     def files(self) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ from equinoise.nvo.game import checked_restarts
 from equinoise.nvo.noise import RULES, positive, refuse_large
 from equinoise.nvo.release import certificate, composition, folder as folder, ledger as ledger, rows as drawn
 from equinoise.report import figures
-from equinoise.report.exhibit import csv_bytes
+from equinoise.report.exhibit import csv_bytes, frame_of
 
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 _SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on a bound
@@ -242,8 +242,6 @@ class Release:
 
         Those in ``private/`` have a row per record in the order of FILE, and show what is released.
         """
-        import pandas as pd
-
         histogram, unit = self.profile.histogram, self.column.name
         scales = {"row": self.column.row_of, "value": self.column.values, "bin": histogram.bin_of}
         scales["midpoint"] = histogram.to_units(histogram.bin_of)  # in units of the data, as the scale
@@ -251,7 +249,7 @@ class Release:
         profiles = {"NVO": self.profile, **self.others}
         released = common.titled(lambda ax: source.released(ax, profiles, unit), "What is released")
         noise = common.titled(lambda ax: source.noise(ax, self.profile, self.others, unit), "Noise by value")
-        private = [csv_bytes(pd.DataFrame(scales)), figures.png(released), figures.png(noise)]
+        private = [csv_bytes(frame_of(scales)), figures.png(released), figures.png(noise)]
         private.append(_files.json_bytes(self.document()))
         shown = shared(self.parameters, unit, self.column.sep, np.asarray(self.sample))
         return shown | {f"private/{name}": each for name, each in zip(folder.PRIVATE, private, strict=True)}
@@ -259,10 +257,8 @@ class Release:
 
 def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict[str, bytes]:
     """Return the files for others, which follow from the sample and from what was asked for alone."""
-    import pandas as pd
-
     written: Any = {"sep": sep, "decimal": parameters.decimal, "lineterminator": "\n"}
-    table = pd.DataFrame({column: sample}).to_csv(index=False, **written).encode()
+    table = frame_of({column: sample}).to_csv(index=False, **written).encode()
     names = _ASKED + ("scales", "search", "restarts") * (parameters.method == "nvo")
     names += ("columns",) * bool(parameters.columns)
     asked = {name: value for name, value in asdict(parameters).items() if name in names}

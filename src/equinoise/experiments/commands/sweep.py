@@ -50,9 +50,8 @@ class Plan:
             given["n_replicates"] = n_replicates
         twice = [name for name in _sweep.names_of(_sweep.points_of(grid)) if name in given]
         if wrong := [*twice, *(name for name in ("executor", "resume", "progress") if name in given)]:
-            raise ValueError(
-                f"{wrong[0]} must not be a key of {str(path)!r}{' and of its grid' if twice else ''}"
-            )
+            also = " and of its grid" if twice else ""
+            raise ValueError(f"{wrong[0]} must not be a key of {str(path)!r}{also}")
         return cls(given, _sweep.checked(cls(given, ()).function, grid, kept=True))
 
     @property

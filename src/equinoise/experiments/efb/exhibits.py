@@ -1,14 +1,15 @@
 """The experiments of the DP-EFB paper, a row each at the end. It publishes a bound and no experiment."""
 
 import math
+from functools import partial
 
 import numpy as np
 
 from equinoise import _results, efb, games
-from equinoise._typing import Any, Axes, DataFrame, Executor, Floats, Iterator, NamedTuple, Sequence
-from equinoise.experiments.steps import Experiment, Progress, Settings, Step
+from equinoise._typing import Any, Axes, DataFrame, Floats, Iterator, NamedTuple, Sequence
+from equinoise.experiments.steps import Experiment, Job, Settings, Step, gather
 from equinoise.report import figures
-from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of
 from equinoise.report.figures import Curve, column, curves
 
 _KIND = "A bound holds for the worst environment; an opponent who plays uniformly is far from it."
@@ -61,28 +62,20 @@ def _lines(study: Study) -> dict[str, list[Cell]]:
     }
 
 
-def study(
-    experiment: Experiment, study: Study, settings: Settings, executor: Executor | None, progress: Progress
-) -> Exhibit:
+def study(job: Job) -> Exhibit:
     """Run one game's learners on the same random draws, and show regret against bound.
 
     The papers of the baselines are named in :data:`equinoise.efb.LEARNERS`, the bounds' at :func:`efb.tune`.
     """
+    study: Study = job.size
     tree, environment = games.load(study.game)
-    runs: Runs = {}
-    plan = cells(study)
-    same: dict[str, Any] = {"horizon": study.trials, "n_replicates": study.replicates}
-    same |= {"seed": settings.seed, "executor": executor}
-    for i, cell in enumerate(plan, 1):
-        own: dict[str, Any] = {"mechanism": "hashing", "tuning": "sharp"}
-        own |= {name: value for name, value in cell._asdict().items() if value}
-        kept = settings.kept(experiment.name, cell=tuple(cell), trials=study.trials)
-        runs[cell] = efb.simulate(tree, environment, **own, **same, resume=kept)
-        progress(i / len(plan))
-    game = experiment.title.partition(":")[0]
+    plan = {cell: {name: value for name, value in cell._asdict().items() if value} for cell in cells(study)}
+    simulate = partial(efb.simulate, tree, environment, mechanism="hashing", tuning="sharp")
+    runs = gather(simulate, plan, study.replicates, job.running, horizon=study.trials)
+    game = job.row.title.partition(":")[0]
     caption = f"Regret of {study.replicates} replicates, with 95% intervals and proven bounds"
     theory = Table("Published bounds, and what came out", comparison(_claims(study, runs)))
-    return experiment.exhibit(
+    return job.row.exhibit(
         question=f"How much regret has a server after {study.trials:,} users, whose reports are private?",
         headline=_headline(study, runs),
         text=_text(study, tree, environment, runs),
@@ -92,13 +85,11 @@ def study(
 
 
 def _final(run: efb.EfbRun) -> tuple[float, float, float]:
-    estimate = _results.summarise(run.regret[:, -1])
-    return float(estimate.mean), float(estimate.ci_low), float(estimate.ci_high)
+    mean, _, low, high = map(float, _results.summarise(run.regret[:, -1]))
+    return mean, low, high
 
 
 def _frame(runs: Runs) -> DataFrame:
-    import pandas as pd
-
     rows = []
     for cell, run in runs.items():
         (mean, low, high), horizon, tuning = _final(run), int(run.trials[-1]), run.tuning
@@ -109,7 +100,7 @@ def _frame(runs: Runs) -> DataFrame:
         own = (cell.learner, cell.mechanism or None, cell.tuning or None, cell.epsilon, run.bytes_a_report)
         rows.append((*own, mean, low, high, bound, mean / bound, informative))
     names = "learner mechanism tuning epsilon bytes regret ci_low ci_high bound regret_to_bound"
-    return pd.DataFrame(rows, columns=[*names.split(), "bound_informative_from_trial"])
+    return frame_of(rows, [*names.split(), "bound_informative_from_trial"])
 
 
 def _claims(study: Study, runs: Runs) -> Iterator[Claim]:
@@ -210,33 +201,28 @@ class Growth(NamedTuple):
     epsilon: float = 4.0
 
 
-def growth(
-    experiment: Experiment, growth: Growth, settings: Settings, executor: Executor | None, progress: Progress
-) -> Exhibit:
+def growth(job: Job) -> Exhibit:
     """Run Kuhn poker to several horizons, each with its own tuning, and fit a power of T.
 
     By Theorem 1 of Pasteris, Savani and Turocy (2026) regret is of the order of the square root of T.
     """
-    import pandas as pd
-
     tree, environment = games.load("kuhn_poker")
-    runs, played, epsilon = [], 0, growth.epsilon
-    same: dict[str, Any] = {"n_replicates": growth.replicates, "seed": settings.seed, "executor": executor}
-    for horizon in growth.horizons:
-        kept = settings.kept(experiment.name, horizon=horizon, epsilon=epsilon)
-        runs.append(efb.simulate(tree, environment, horizon=horizon, epsilon=epsilon, resume=kept, **same))
-        played += horizon
-        progress(played / sum(growth.horizons))
+    horizons, replicates, epsilon = job.size
+    plan = {horizon: {"horizon": horizon} for horizon in horizons}
+
+    def watch(share: float) -> None:
+        job.progress(sum(horizons[: round(share * len(horizons))]) / sum(horizons))
+
+    how: Any = job.running | {"watch": watch}
+    runs = gather(partial(efb.simulate, tree, environment, epsilon=epsilon), plan, replicates, how).values()
     final = np.array([run.regret[:, -1] for run in runs]).T
-    slope, low, high = power(np.array(growth.horizons, dtype=np.float64), final)
+    slope, low, high = power(np.array(horizons, dtype=np.float64), final)
     regret = _results.summarise(final)
     bounds = [run.regret_bound for run in runs]
-    made = {"trials": growth.horizons, "regret": regret.mean, "ci_low": regret.ci_low}
-    frame = pd.DataFrame(made | {"ci_high": regret.ci_high, "bound": bounds})
-    series = [
-        Curve("measured", growth.horizons, regret.mean, regret.ci_low, regret.ci_high),
-        Curve("proven bound", growth.horizons, bounds, kind="bound"),
-    ]
+    points = regret.mean, regret.ci_low, regret.ci_high
+    rows = zip(horizons, *points, bounds, strict=True)
+    frame = frame_of(rows, ["trials", "regret", "ci_low", "ci_high", "bound"])
+    series = [Curve("measured", horizons, *points), Curve("proven bound", horizons, bounds, kind="bound")]
     axes: Any = {"horizontal": "trials T (users)", "vertical": "regret at T", "logarithmic": "xy"}
     theory = comparison([Claim("exponent of T", 0.5, slope, _FIT)])
     picture = Picture(
@@ -244,12 +230,12 @@ def growth(
         f"Both axes are logarithmic. The slope of the points is {slope:.2f}, of the bound 0.50.",
         column(lambda ax: curves(ax, series, **axes)),
     )
-    return experiment.exhibit(
+    return job.row.exhibit(
         question="Theory says the square root: what does a fit say?",
         headline=f"Regret grows like T^{slope:.3f} (95% interval {low:.3f} to {high:.3f}); theory: 0.5.",
         text=(
             f"Kuhn poker at epsilon {epsilon:g}, one symbol a user, tuned anew for each horizon, "
-            f"{growth.replicates} replicates. The exponent is the slope of a line through logarithms.",
+            f"{replicates} replicates. The exponent is the slope of a line through logarithms.",
             "Why ours differs from what was published: the paper prints a bound and no experiment. " + _FIT,
         ),
         tables={
@@ -285,18 +271,11 @@ class Match(NamedTuple):
     epsilons: tuple[float, ...] = (0.5, 1.0, 4.0, math.inf)
 
 
-def self_play(
-    experiment: Experiment, match: Match, settings: Settings, executor: Executor | None, progress: Progress
-) -> Exhibit:
+def self_play(job: Job) -> Exhibit:
     """Run self-play at each epsilon, on the same deals; show how far average play is from an equilibrium."""
-    import pandas as pd
-
-    runs: list[efb.SelfPlayRun] = []
-    same: Any = {"horizon": match.hands, "n_replicates": match.replicates, "seed": settings.seed}
-    for epsilon in match.epsilons:
-        kept = settings.kept(experiment.name, epsilon=epsilon, hands=match.hands)
-        runs.append(efb.self_play("kuhn_poker", epsilon=epsilon, executor=executor, resume=kept, **same))
-        progress(len(runs) / len(match.epsilons))
+    match: Match = job.size
+    plan, simulate = {e: {"epsilon": e} for e in match.epsilons}, partial(efb.self_play, "kuhn_poker")
+    runs = gather(simulate, plan, match.replicates, job.running, horizon=match.hands).values()
     uniform, rows = games.exploitability("kuhn_poker", ["uniform"] * 2), []
     for run in runs:
         mean, _, low, high = (float(part[-1]) for part in _results.summarise(run.exploitability))
@@ -315,7 +294,7 @@ def self_play(
         f"Both axes are logarithmic. The curves fall to {', '.join(said)} privacy.",
         column(draw, 4.4),
     )
-    return experiment.exhibit(
+    return job.row.exhibit(
         question="When both players learn from private reports, do they come to play an equilibrium?",
         headline=f"After {match.hands:,} hands average play can be exploited by {', '.join(said[:-1])} and "
         f"{said[-1]} privacy; uniform play by {uniform:.4f}.",
@@ -325,7 +304,7 @@ def self_play(
             "response, in antes. It is half the sum of both regrets a hand, so it falls like the root of the "
             "hands. The paper proves its bound for opponents who do not react, and has no such experiment.",
         ),
-        tables={"exploitability": Table(caption, pd.DataFrame(rows, columns=names))},
+        tables={"exploitability": Table(caption, frame_of(rows, names))},
         figures={"curve": picture},
     )
 

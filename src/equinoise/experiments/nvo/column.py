@@ -12,9 +12,9 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, DataFrame, Floats, Iterator, Mapping, NamedTuple
 from equinoise.experiments.nvo import source as drawing
-from equinoise.experiments.steps import Experiment, Progress, Settings, spread
+from equinoise.experiments.steps import Job, Progress, spread
 from equinoise.nvo import Histogram, NoiseGame, Profile
-from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of
 from equinoise.report.figures import Curve, column as column_figure, curves
 
 
@@ -67,10 +67,7 @@ Printed = Mapping[tuple[str, float], Mapping[str, float]]  # measures by algorit
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Profiles by mechanism and epsilon, the seconds that each took, and lower bounds by scales and epsilon.
-
-    No certified profile of the same scales, "paper" or "extended", has a KL below the lower bound.
-    """
+    """Profiles and seconds by mechanism and epsilon; by scales and epsilon what no certified KL is below."""
 
     profiles: dict[tuple[str, float], Profile]
     seconds: dict[tuple[str, float], float]
@@ -78,21 +75,14 @@ class Tables:
 
     def to_frame(self) -> DataFrame:
         """Return one row per mechanism and epsilon."""
-        import pandas as pd
-
         rows = []
         for (name, epsilon), profile in self.profiles.items():
-            how = MECHANISMS[name]
-            row: dict[str, Any] = {
-                "mechanism": name,
-                "epsilon": epsilon,
-                "satisfied": profile.n_satisfied,
-                "realised_epsilon": profile.realised_epsilon,
-                "seconds": self.seconds[name, epsilon],
-                "lower_bound": math.nan if how.rule else self.lower_bound[how.scales, epsilon],
-            }
-            rows.append(row | {measure: getattr(profile, measure) for measure in _MEASURES})
-        return pd.DataFrame(rows)
+            how, own = MECHANISMS[name], [getattr(profile, measure) for measure in _MEASURES]
+            least = math.nan if how.rule else self.lower_bound[how.scales, epsilon]
+            took = self.seconds[name, epsilon]
+            rows.append((name, epsilon, profile.n_satisfied, profile.realised_epsilon, took, least, *own))
+        names = "mechanism", "epsilon", "satisfied", "realised_epsilon", "seconds", "lower_bound"
+        return frame_of(rows, [*names, *_MEASURES])
 
 
 def published(dataset: str, path: str | os.PathLike[str] = PUBLISHED) -> Printed:
@@ -101,9 +91,8 @@ def published(dataset: str, path: str | os.PathLike[str] = PUBLISHED) -> Printed
 
     frame = pd.read_csv(path)
     _checks.choice("dataset", dataset, sorted(frame["dataset"].unique()))
-    rows = frame[frame["dataset"] == dataset].set_index(["algorithm", "epsilon"])
-    found: Any = rows.to_dict("index")
-    return found  # type: ignore[no-any-return]
+    rows: Any = frame[frame["dataset"] == dataset].set_index(["algorithm", "epsilon"])
+    return dict(rows.to_dict("index"))
 
 
 def _printed(printed: Printed, name: str, epsilon: float, measure: str) -> float:
@@ -120,13 +109,7 @@ def compute(
     executor: Executor | None = None,
     progress: Progress = lambda share: None,
 ) -> Tables:
-    """Solve every game of the tables; threads of the executor work on one epsilon each.
-
-    References
-    ----------
-    .. [1] Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach (anonymous,
-       under review), Tables 1, 3, 4 and 5.
-    """
+    """Solve every game of the paper's tables 1, 3, 4 and 5; threads work on one epsilon each."""
     for name in mechanisms:
         _checks.choice("mechanisms", name, MECHANISMS)
     searched = {MECHANISMS[name].scales for name in mechanisms if not MECHANISMS[name].rule}
@@ -149,23 +132,17 @@ def compute(
     return Tables(*ordered, made.lower_bound)
 
 
-def column(
-    experiment: Experiment,
-    size: tuple[drawing.Source, tuple[float, ...]],
-    settings: Settings,
-    executor: Executor | None,
-    progress: Progress,
-) -> Exhibit:
+def column(job: Job) -> Exhibit:
     """Solve every game of the paper's tables on one column, and show what the paper prints and ours."""
-    source, epsilons = size
+    (source, epsilons), settings = job.size, job.settings
     histogram = Histogram.from_values(source.load())
     mechanisms = tuple(MECHANISMS) if settings.full else QUICK
     # the first compiles: the times of the tables are those of the work
     compute(_TINY, (_SHOWN,), mechanisms=mechanisms)
-    how: Any = {"mechanisms": mechanisms, "seed": settings.seed, "executor": executor, "progress": progress}
-    tables = compute(histogram, epsilons, **how)
+    how: Any = {"executor": job.executor, "progress": job.progress}
+    tables = compute(histogram, epsilons, mechanisms=mechanisms, seed=settings.seed, **how)
     printed, what = published(source.published), source.what
-    return experiment.exhibit(
+    return job.row.exhibit(
         question="How accurate is a release where each record gets the least noise it needs?",
         headline=_headline(tables, printed),
         text=_text(histogram, what, tables, printed, given=settings.csv is not None),
@@ -179,11 +156,7 @@ def column(
                 comparison(_claims(tables, printed, what)),
             ),
         },
-        figures={
-            "kl": _kl_picture(tables, printed, what),
-            "distribution": _distribution_picture(tables, source.unit),
-            "noise": _noise_picture(tables, source.unit),
-        },
+        figures={"kl": _kl_picture(tables, printed, what), **_pictures(tables, source.unit)},
     )
 
 
@@ -294,24 +267,21 @@ def _positive(values: list[float]) -> Floats:
     return np.where(given > 0.0, given, np.nan)
 
 
-def _distribution_picture(tables: Tables, unit: str) -> Picture:
-    """Draw the original, and what NVO and Laplace release."""
+def _pictures(tables: Tables, unit: str) -> dict[str, Picture]:
+    """Draw the original with what NVO and Laplace release, and which scales records of each value use."""
     names = (_BEST, _PAPER, _LAPLACE)
-    profiles = {name: tables.profiles[name, _SHOWN] for name in names}
-    return Picture(
+    profiles = {name: tables.profiles[name, _SHOWN] for name in (*names, _SMALLEST)}
+    shown, uniform = ({name: profiles[name] for name in some} for some in (names, (_LAPLACE, _SMALLEST)))
+    profile = profiles[_BEST]
+    quiet = profile.counts[:, int(profile.game.scales.argmin())].sum() / profile.game.n
+    distribution = Picture(
         f"What is released at ε = {_SHOWN:g}, and the original",
         f"Grey is the original. Divergences of the releases from it: {_said(tables, names, _SHOWN)}.",
-        column_figure(lambda ax: drawing.released(ax, profiles, unit)),
+        column_figure(lambda ax: drawing.released(ax, shown, unit)),
     )
-
-
-def _noise_picture(tables: Tables, unit: str) -> Picture:
-    """Draw which scales records of each value use."""
-    profile = tables.profiles[_BEST, _SHOWN]
-    uniform = {name: tables.profiles[name, _SHOWN] for name in (_LAPLACE, _SMALLEST)}
-    quiet = profile.counts[:, int(profile.game.scales.argmin())].sum() / profile.game.n
-    return Picture(
+    noise = Picture(
         f"How much noise records have by their value, ε = {_SHOWN:g}; larger points are more records",
         f"{quiet:.0%} of the records use the smallest scale, nearly no noise. Lines are uniform scales.",
         column_figure(lambda ax: drawing.noise(ax, profile, uniform, unit)),
     )
+    return {"distribution": distribution, "noise": noise}

@@ -3,7 +3,6 @@
 from equinoise.experiments.nvo import source
 from equinoise.experiments.nvo.column import EPSILONS, column
 from equinoise.experiments.nvo.regression import SCORES, Pair, Size, pair
-from equinoise.experiments.nvo.totals import COLUMNS, totals
 from equinoise.experiments.steps import Experiment, Settings, Step
 
 _START = "Does best response always end where every record is satisfied?"
@@ -29,12 +28,12 @@ def steps(settings: Settings) -> list[Step]:
         pairs = Pair.given(settings)
         first, every = source.given(settings, settings.column), 1
         columns = [_column("nvo-column", f"The column {first.unit}", first)]
-    every_one = list(COLUMNS) if settings.csv is None else [first]
+    every_one = list(source.COLUMNS) if settings.csv is None else [first]
     small, large = Size(every, 31, (1.0, 8.0), 2), Size(1, 41, (1.0, 2.0, 4.0, 8.0), 10)
     rows: tuple[Experiment, ...] = (
         *columns,
         Experiment("nvo-start", "nvo", _START, source.start, first, first, (1.0, 1.0)),
-        Experiment("nvo-totals", "nvo", "All rows", totals, every_one[:2], every_one, (20.0, 40.0)),
+        Experiment("nvo-totals", "nvo", "All rows", source.totals, every_one[:2], every_one, (20.0, 40.0)),
         Experiment("nvo-regression", "nvo", _PAIR, pair, (pairs, small), (pairs, large), (5.0, 60.0)),
     )
     if settings.full and settings.csv is None:

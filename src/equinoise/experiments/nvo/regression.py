@@ -15,10 +15,10 @@ import numpy as np
 from equinoise import _checks, _results, replicates
 from equinoise._typing import Any, ArrayLike, Callable, DataFrame, Flags, Floats, Iterator, NamedTuple
 from equinoise.experiments.nvo.source import built_in, given
-from equinoise.experiments.steps import Experiment, Progress, Settings
+from equinoise.experiments.steps import Job, Settings
 from equinoise.nvo.pairs import PairGame, PairHistogram
 from equinoise.nvo.release.rows import draw_bins
-from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of, joined
 from equinoise.report.figures import Curve, column, curves
 
 # Root mean square errors that the paper prints for heights and weights (its table 2), by epsilon.
@@ -82,14 +82,12 @@ class Regression:
 
     def to_frame(self) -> DataFrame:
         """Return mechanism, epsilon, mean and standard error of the error, and kl."""
-        import pandas as pd
-
         parts = []
         for name, errors in self.rmse.items():
             found = _results.summarise(errors)
             part = {"mechanism": name, "epsilon": self.epsilon, "rmse": found.mean, "stderr": found.stderr}
-            parts.append(pd.DataFrame(part | {"kl": self.kl.get(name, 0.0)}))
-        return pd.concat(parts, ignore_index=True)
+            parts.append(frame_of(part | {"kl": self.kl.get(name, 0.0)}))
+        return joined(parts)
 
 
 def regression(
@@ -106,14 +104,9 @@ def regression(
     """Train a small network on the data, on an NVO release and on a Laplace release, and compare.
 
     Both columns, array_like of shape (n,), are released together, on a grid. The Laplace release has noise of
-    scale sensitivity/epsilon on each column, as the paper's [1]_: it is the uniform scale that ignores that
-    one record in n is drawn. Replicates have their own samples, of as many rows as the data, which are not
-    private, and first weights of the network.
-
-    References
-    ----------
-    .. [1] Differentially Private Per-Instance Additive Noise Mechanism: A Game Theoretic Approach (anonymous,
-       under review), Table 2.
+    scale sensitivity/epsilon on each column, as in the NVO paper's Table 2: it is the uniform scale that
+    ignores that one record in n is drawn. Replicates have their own samples, of as many rows as the data,
+    which are not private, and first weights of the network.
     """
     _network()
     histogram = PairHistogram.from_values(first, second, n_bins)
@@ -128,17 +121,10 @@ def regression(
     task = _Task(histogram, (x, y), [p.pmf for p in profiles + plain], seed)
     with _quietly():
         errors = replicates.run(task, n, block=1, executor=executor, resume=resume)
-    e = len(chosen)
-    return Regression(
-        np.array(chosen),
-        {
-            "original": np.repeat(errors["original"][:, None], e, axis=1),
-            "NVO": errors["released"][:, :e],
-            "Laplace": errors["released"][:, e:],
-        },
-        {"NVO": np.array([p.kl for p in profiles]), "Laplace": np.array([p.kl for p in plain])},
-        np.array([p.certified for p in profiles]),
-    )
+    rmse = {"original": np.repeat(errors["original"][:, None], len(chosen), axis=1)}
+    rmse["NVO"], rmse["Laplace"] = np.split(errors["released"], 2, axis=1)
+    kl = {"NVO": np.array([p.kl for p in profiles]), "Laplace": np.array([p.kl for p in plain])}
+    return Regression(np.array(chosen), rmse, kl, np.array([p.certified for p in profiles]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,28 +172,22 @@ def _network() -> Any:
     return MLPRegressor
 
 
-def pair(
-    experiment: Experiment,
-    size: tuple[Pair | None, Size],
-    settings: Settings,
-    executor: Executor | None,
-    progress: Progress,
-) -> Exhibit:
+def pair(job: Job) -> Exhibit:
     """Run the regression and show its errors with the published ones; left out where it lacks something."""
-    chosen, (every, bins, epsilons, n) = size
+    chosen, (every, bins, epsilons, n) = job.size
     lacking = "" if chosen is not None else "it needs a second column, --target."
     if importlib.util.find_spec("sklearn") is None:
         lacking = 'it needs scikit-learn: pip install "equinoise[data]".'
     if chosen is None or lacking:
-        return experiment.exhibit(question="Left out.", headline=f"Left out: {lacking}")
+        return job.row.exhibit(question="Left out.", headline=f"Left out: {lacking}")
     x, y = (values[::every] for values in chosen.load())
     sizes: Any = {"epsilons": epsilons, "n_bins": bins, "n_replicates": n}
-    folder = settings.kept(experiment.name, what=chosen.what, **sizes)
-    made = regression(x, y, **sizes, seed=settings.seed, executor=executor, resume=folder)
+    folder = job.settings.kept(job.row.name, what=chosen.what, **sizes)
+    made = regression(x, y, **sizes, seed=job.settings.seed, executor=job.executor, resume=folder)
     mean = {name: errors.mean(axis=0) for name, errors in made.rmse.items()}
     nvo, laplace = (mean[name][0] / mean["original"][0] for name in ("NVO", "Laplace"))
     kept = "" if every == 1 else f" This scale takes every {every}th record."
-    return experiment.exhibit(
+    return job.row.exhibit(
         question="Does what one learns from a release hold for the data?",
         headline=f"At epsilon {made.epsilon[0]:g} a network trained on the NVO release has {nvo:.2f} times "
         f"the error of one trained on the data; on a Laplace release {laplace:.2f} times.",
@@ -235,8 +215,7 @@ def _quietly() -> Iterator[None]:
     from sklearn.exceptions import ConvergenceWarning
 
     limited: Any = importlib.import_module("threadpoolctl").threadpool_limits(1)
-    with limited, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with limited, warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         yield
 
 
@@ -260,21 +239,20 @@ def _claims(made: Regression) -> Iterator[Claim]:
 
 
 def _picture(made: Regression) -> Picture:
-    original, epsilons = made.rmse["original"].mean(), made.epsilon.tolist()
+    original, epsilons, names = made.rmse["original"].mean(), made.epsilon.tolist(), ("NVO", "Laplace")
     series = [Curve("trained on the data", made.epsilon, [1.0], kind="level")]
-    relative = {}
-    for name in ("NVO", "Laplace"):
+    for name in names:
         found = _results.summarise(made.rmse[name] / original)
         series.append(Curve(f"trained on {name}", made.epsilon, found.mean, found.ci_low, found.ci_high))
-        relative[name] = made.rmse[name][:, 0].mean() / original
-    for name in relative:
+    for name in names:
         values = [_published(name, epsilon, relative=True) for epsilon in epsilons]
         series.append(Curve(f"published, {name}", made.epsilon, values, kind="published"))
+    nvo, laplace = (made.rmse[name][:, 0].mean() / original for name in names)
     axes: Any = {"horizontal": "ε of one row", "logarithmic": "x", "ticks": epsilons}
     ratio = "RMSE over that of the network\ntrained on the data"
     return Picture(
         "Error of a regression on released data, relative to one on the data, with 95% intervals",
-        f"At epsilon {made.epsilon[0]:g} it is {relative['NVO']:.2f} times as large on the NVO release, "
-        f"{relative['Laplace']:.2f} times on the Laplace release. Hollow points are published.",
+        f"At epsilon {made.epsilon[0]:g} it is {nvo:.2f} times as large on the NVO release, "
+        f"{laplace:.2f} times on the Laplace release. Hollow points are published.",
         column(lambda ax: curves(ax, series, vertical=ratio, **axes), 4.2),
     )

@@ -4,19 +4,18 @@ import importlib.util
 import math
 import time
 import warnings
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from equinoise._typing import Any, Axes, Callable, DataFrame, Floats, Iterator, Mapping
-from equinoise.experiments.steps import Experiment, Progress, Settings, spread
-from equinoise.nvo import Histogram, NoiseGame, Profile
+from equinoise.experiments.steps import Job, Settings, spread
+from equinoise.nvo import Histogram, NoiseGame, Profile, private_histogram
 from equinoise.nvo.columns import read_column
 from equinoise.nvo.noise import sufficient_scale
 from equinoise.report import figures, pictures
-from equinoise.report.exhibit import Claim, Exhibit, Table, comparison
+from equinoise.report.exhibit import Claim, Exhibit, Picture, Table, comparison, frame_of
 
 # How profiles are drawn, in the units of the data.
 
@@ -100,38 +99,29 @@ _STARTS = 20
 _WHY = "The dynamics can end where the last unsatisfied records cannot help themselves alone."
 
 
-def start(
-    experiment: Experiment, source: Source, settings: Settings, executor: Executor | None, progress: Progress
-) -> Exhibit:
+def start(job: Job) -> Exhibit:
     """Run best response from three kinds of starts, and count those that end with every record satisfied.
 
     After the paper's Theorem 4.1 and Algorithm 1.
     """
-    import pandas as pd
-
+    source = job.size
     game = NoiseGame(Histogram.from_values(source.load()), _EPSILON, "extended")
     smallest = np.zeros((game.histogram.n_bins, len(game.scales)), dtype=np.int64)
     smallest[:, int(game.scales.argmin())] = game.histogram.counts
-    starts: dict[str, Any] = {"largest": "largest", "random": "random", "smallest": smallest}
+    starts: dict[str, Any] = {"the largest": "largest", "a random": "random", "the smallest": smallest}
 
-    def run(name: str) -> dict[str, Any]:
-        found = [game.best_response(seed=settings.seed + i, start=starts[name]) for i in range(_STARTS)]
-        return {
-            "start": f"every record at {'a random' if name == 'random' else f'the {name}'} scale",
-            "runs": len(found),
-            "runs_with_everybody_satisfied": sum(profile.certified for profile in found),
-            "fewest_satisfied": min(profile.n_satisfied for profile in found),
-            "records": game.n,
-        }
+    def run(name: str) -> tuple[str, int, int, int, int]:
+        found = [game.best_response(seed=job.settings.seed + i, start=starts[name]) for i in range(_STARTS)]
+        good, fewest = sum(made.certified for made in found), min(made.n_satisfied for made in found)
+        return f"every record at {name} scale", _STARTS, good, fewest, game.n
 
-    rows = spread(run, list(starts), executor, progress)
-    ended = {row["start"]: (row["runs_with_everybody_satisfied"], row["runs"]) for row in rows}
+    rows = spread(run, list(starts), job.executor, job.progress)
+    names = ["start", "runs", "runs_with_everybody_satisfied", "fewest_satisfied", "records"]
+    ended = ", ".join(f"{good} of {runs} runs with {name}" for name, runs, good, *_ in rows)
     enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon)
-    return experiment.exhibit(
+    return job.row.exhibit(
         question="The paper says that every equilibrium is private once the largest scale is large enough.",
-        headline="Every record is satisfied in "
-        + ", ".join(f"{good} of {runs} runs with {name}" for name, (good, runs) in ended.items())
-        + ".",
+        headline=f"Every record is satisfied in {ended}.",
         text=(
             f"Best response on {source.what} at epsilon {_EPSILON:g} with the extended scales, {_STARTS} "
             f"orders of turns from each start. The theorem asks for a largest scale of {enough:.3f} of the "
@@ -141,12 +131,12 @@ def start(
             "record.",
         ),
         tables={
-            "starts": Table("Where best response ends, by where it starts", pd.DataFrame(rows)),
+            "starts": Table("Where best response ends, by where it starts", frame_of(rows, names)),
             "published": Table(
                 "What the paper's theorem says and what came out",
                 comparison(
                     Claim(f"share of runs that end private, {name}", 1.0, good / runs, _WHY)
-                    for name, (good, runs) in ended.items()
+                    for name, runs, good, *_ in rows
                 ),
             ),
         },
@@ -227,27 +217,23 @@ def summary(table: DataFrame) -> DataFrame:
     return pd.concat([by.size().rename("columns"), by.sum(), medians], axis=1).reset_index()
 
 
-def columns(
-    experiment: Experiment, size: Any, settings: Settings, executor: Executor | None, progress: Progress
-) -> Exhibit:
-    """Release as many columns as `size` says, at three epsilons, and count what is as it should be.
+def columns(job: Job) -> Exhibit:
+    """Release some columns at three epsilons, and count what is as it should be.
 
-    Its second number is that of the bound's nodes.
+    The size is their number, and that of the bound's nodes.
     """
-    import pandas as pd
-
-    every = every_one()
-    names = list(every)[:: len(every) // size[0]][: size[0]]
+    every, (n, nodes) = every_one(), job.size
+    names = list(every)[:: len(every) // n][:n]
 
     def row(case: tuple[str, float]) -> dict[str, Any]:
-        return {"column": case[0], **judge(every[case[0]], case[1], settings.seed, nodes=size[1])}
+        return {"column": case[0], **judge(every[case[0]], case[1], job.settings.seed, nodes=nodes)}
 
     cases = [(name, epsilon) for name in names for epsilon in SPAN]
-    table = pd.DataFrame(spread(row, cases, executor, progress))
+    table = frame_of(spread(row, cases, job.executor, job.progress))
     counted = summary(table)
     certified, lost = (int(counted[name].sum()) for name in ("certified", "lost_to_uniform"))
     close = ", ".join(f"{row.close} at {row.epsilon:g}" for row in counted.itertuples())
-    return experiment.exhibit(
+    return job.row.exhibit(
         question="Does the game do what it promises on columns that nobody chose?",
         headline=f"{certified} of {len(table)} releases of {len(names)} columns are certified, and {lost} "
         f"lose to one scale for all; nearly the best possible, as far as the bound knows, are {close}.",
@@ -260,4 +246,44 @@ def columns(
             "summary": Table("How many columns are as they should be, and medians", counted),
             "columns": Table("Every column and epsilon; seconds are of a processor", table),
         },
+    )
+
+
+# All rows together: the game, and a private histogram, whose promise is for every data set.
+
+COLUMNS = ["beauty.wage", "card.wage", "401ksubs.inc", "bwght.bwght"]
+
+
+def totals(job: Job) -> Exhibit:
+    """Compare KL at what all rows lose by composition: the worst record, and half of the records."""
+
+    def row(case: tuple[str, float]) -> dict[str, Any]:
+        given = built_in(*case[0].split(".")) if case[0] in COLUMNS else job.size[0].load()
+        histogram = Histogram.from_values(given, bounds=(np.floor(given.min()), np.ceil(given.max())))
+        profile = NoiseGame(histogram, case[1]).anneal(job.settings.seed)
+        whole = profile.composed(histogram.n)
+        found: dict[str, Any] = {"column": case[0], "epsilon": case[1], "kl": profile.kl}
+        for name, total in (("worst", whole.epsilon), ("median", whole.median or 0.0)):
+            level = min(max(total, 1e-3), 700.0)
+            kl = [private_histogram(histogram, level, seed=seed).kl for seed in range(100)]
+            found |= {name: total, f"histogram_kl_at_{name}": float(np.mean(kl))}
+        return found
+
+    cases = [(getattr(name, "what", name), epsilon) for name in job.size for epsilon in (0.1, 0.5, 1.0, 2.0)]
+    frame = frame_of(spread(row, cases, job.executor, job.progress))
+    won = [int((frame[f"histogram_kl_at_{name}"] < frame["kl"]).sum()) for name in ("worst", "median")]
+    said = f"The histogram has less KL in {won[0]} of {len(frame)} settings at epsilon of the worst record"
+    series = []
+    for what, rows in frame.replace(0.0, np.nan).groupby("column", sort=False):
+        series.append(figures.Curve(f"game, {what}", rows["worst"], rows["kl"]))
+        series.append(figures.Curve("histogram", rows["worst"], rows["histogram_kl_at_worst"], kind="bound"))
+    axes: Any = {"horizontal": "ε of all rows", "vertical": "KL (nats)", "logarithmic": "xy"}
+    picture = figures.column(lambda ax: figures.curves(ax, series, **axes), 5.0)
+    return job.row.exhibit(
+        question="All rows together: is noise that each record chooses better than a private histogram?",
+        headline=f"{said}, and in {won[1]} at that of the median one.",
+        tables={
+            "totals": Table("At epsilon of as many rows as records; for any data, the histogram's", frame)
+        },
+        figures={"kl": Picture("KL over epsilon of all rows", said, picture)},
     )
