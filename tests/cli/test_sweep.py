@@ -37,7 +37,7 @@ def _elsewhere(monkeypatch, tmp_path):
 
 
 def wrote(text, *options, out="out"):
-    Path("file.toml").write_text(textwrap.dedent(text))
+    Path("file.toml").write_text(textwrap.dedent(text), encoding="utf-8")
     return main(["sweep", "file.toml", "--out", out, *options])
 
 
@@ -80,7 +80,7 @@ def test_a_sweep_writes_a_table_of_all_points(capsys):
     ],
 )
 def test_every_kind_of_simulation_has_a_name(text):
-    assert wrote(text) == 0
+    assert wrote("\ufeff" + text) == 0  # with the mark that some editors put first
     assert len(rows("out/summary.csv")) > 3
 
 
@@ -88,8 +88,8 @@ def test_every_kind_of_simulation_has_a_name(text):
     ("text", "words"),
     [
         ("x = ", "FILE.toml must be one of TOML, got 'file.toml': "),
-        ("horizon = 3", "FILE.toml must have the key 'simulate', got horizon"),
-        ("simulate = 'bandits'", "FILE.toml must have the key 'grid', got simulate"),
+        ("horizon = 3", "FILE.toml must have the key 'simulate', got 'horizon'"),
+        ("simulate = 'bandits'\nn_replicates = 3", "key 'grid', got 'simulate', 'n_replicates'"),
         (
             "simulate = 'bandit'\n[grid]",
             "simulate must be one of 'bandits', 'linear', 'efb', 'self-play', got 'bandit'",

@@ -37,12 +37,12 @@ class Plan:
     def read(cls, path: Path, n_replicates: int | range | None = None) -> "Plan":
         """Read a TOML file, replicates in place of its own; ValueError or TypeError names a wrong key."""
         try:
-            given = tomllib.loads(path.read_text(encoding="utf-8"))
+            given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
             raise ValueError(f"file must be one of TOML, got {str(path)!r}: {_checks.line(error)}") from None
         for name in ("simulate", "grid"):
             if name not in given:
-                found = _checks.line(", ".join(given)) or "none"
+                found = _checks.line(", ".join(map(repr, given))) or "none"
                 raise ValueError(f"file must have the key {name!r}, got {found}")
         grid = given.pop("grid")
         _checks.choice("simulate", given["simulate"], SIMULATE)
