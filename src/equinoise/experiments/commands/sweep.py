@@ -14,8 +14,10 @@ from equinoise.report.exhibit import csv_bytes
 _load = functools.lru_cache(maxsize=4)(games.load)
 
 
-def _play(game: str, player: int | str = 0, opponents: str = "uniform", **options: Any) -> efb.EfbRun:
-    return efb.simulate(*_load(game, player, opponents), **options)
+def _play(game: Any, player: Any = 0, opponents: Any = "uniform", **options: Any) -> efb.EfbRun:
+    given = game, player, opponents
+    load = games.load if any(isinstance(one, dict | list) for one in given) else _load
+    return efb.simulate(*load(*given), **options)
 
 
 SIMULATE: dict[str, Callable[..., Any]] = {
