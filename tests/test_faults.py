@@ -144,6 +144,36 @@ def test_output_that_nothing_takes_is_a_failure_in_one_line(words):
     assert made.stderr == f"equinoise: failed: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is full")
+@pytest.mark.parametrize(
+    ("out", "err", "code"), [("full", "null", 1), ("null", "full", 0), ("closed", "null", 1)]
+)
+def test_results_are_written_where_nothing_takes_what_is_shown(tmp_path, out, err, code):
+    words = ["bandit", "--policy", "ucb", "--epsilon", "1", "--means", "1,0", "--horizon", "9"]
+    command = [
+        sys.executable,
+        "-m",
+        "equinoise",
+        *words,
+        "--replicates",
+        "0:2",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with Path("/dev/full").open("w") as full, os.fdopen(writer, "w") as closed:
+        where = {"full": full, "closed": closed, "null": subprocess.DEVNULL}
+        environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+        made = subprocess.run(command, stdout=where[out], stderr=where[err], env=environment)
+        wrong = subprocess.run(
+            [*command, "--horizon", "x"], stdout=where[out], stderr=where[err], env=environment
+        )
+    assert (made.returncode, wrong.returncode) == (code, 2)
+    assert {"bias.csv", "run.json", "replicates"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert (tmp_path / "out/replicates/command.json").exists()
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_no_file_is_not_replaced(name, tmp_path):
     """Root could put a file in the place of a device such as /dev/full."""
