@@ -36,7 +36,7 @@ STILL = {
     "bandits": 5_442,
     "inference": 2_087,
     "experiments": 4_130,
-    "cli": 1_186,
+    "cli": 1_191,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file
