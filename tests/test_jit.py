@@ -192,6 +192,30 @@ if __name__ == "__main__":
     assert finish(start(package, run, **variables)) == "True\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_compiles_that_was_forked_while_a_thread_compiled(package, tmp_path):
+    script = """
+import os, signal, threading, time
+from equinoise import _caller, _jit
+begun = threading.Event()
+def slowly(start):
+    begun.set()
+    time.sleep(0.5)
+with _jit.compiling(slowly):
+    thread = threading.Thread(target=_caller.scaled, args=(1.5,))
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        os._exit(_caller.scaled(1.5) != 3.0 or _caller.ratio(1.0, 2.0) != 0.5)
+    thread.join()
+print(os.waitpid(child, 0)[1], _caller.scaled(1.5))
+"""
+    run = "import warnings; warnings.simplefilter('ignore')  # that it is multi-threaded\n" + script
+    assert finish(start(package, run, NUMBA_CACHE_DIR=str(tmp_path / "cache"))) == "0 3.0\n"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")
 def test_a_full_disk_costs_only_time(package, tmp_path):
     full = """

@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast, overload
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, config as _config, event as _event
+from numba.core import caching, compiler_lock, config as _config, event as _event
 from numba.core.dispatcher import Dispatcher
 from numba.misc.appdirs import AppDirs
 
@@ -32,6 +32,9 @@ _PACKAGE = Path(__file__).resolve().parent
 _UNUSED = 30 * 86_400.0  # seconds after which a build's kernels are removed
 event: Any = _event
 config: Any = _config  # its settings are made at run time, where no type checker sees them
+_lock: Any = compiler_lock.global_compiler_lock
+if hasattr(os, "register_at_fork"):  # or a child waits for ever for what another thread was compiling
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 @overload
