@@ -167,6 +167,47 @@ def test_damaged_files_are_mended(package, tmp_path):
         assert report(package, NUMBA_CACHE_DIR=str(cache))[:2] == [3.0, 1]
 
 
+TWO = """
+import json
+from equinoise import _caller
+print(json.dumps([_caller.scaled(1.5), _caller.scaled(3), sum(_caller.scaled.stats.cache_hits.values())]))
+"""
+
+
+def test_code_of_other_types_is_not_taken_for_ones_own(package, tmp_path):
+    """Of two processes that compile a kernel for two types at once, one may name the other's file."""
+    cache = tmp_path / "cache"
+    for n in (0, 2):
+        assert json.loads(finish(start(package, TWO, NUMBA_CACHE_DIR=str(cache)))) == [3.0, 6, n]
+    first, second = sorted(path for path in cache.rglob("*.nbc") if "scaled" in path.name)
+    shutil.copyfile(first, second)
+    for n in (1, 2):
+        assert json.loads(finish(start(package, TWO, NUMBA_CACHE_DIR=str(cache)))) == [3.0, 6, n]
+
+
+READ_ONLY = """
+import builtins, os, tempfile
+def refused(*_, **__):
+    raise PermissionError(13, "read-only")
+tempfile.TemporaryFile = os.makedirs = os.mkdir = os.replace = os.utime = refused
+def reading(file, mode="r", *rest, opened=builtins.open, **more):
+    return (refused if set(mode) & set("wax+") else opened)(file, mode, *rest, **more)
+builtins.open = reading
+"""
+
+
+def test_kernels_are_read_where_none_can_be_written(package, tmp_path):
+    cache = str(tmp_path / "cache")
+    assert json.loads(finish(start(package, READ_ONLY + REPORT, NUMBA_CACHE_DIR=cache))) == [3.0, 0, 1, None]
+    assert not Path(cache).exists()
+    report(package, NUMBA_CACHE_DIR=cache)
+    before = sorted(Path(cache).rglob("*"))
+    assert json.loads(finish(start(package, READ_ONLY + REPORT, NUMBA_CACHE_DIR=cache)))[:3] == [3.0, 1, 0]
+    other = READ_ONLY + TWO  # which compiles one kernel more
+    assert json.loads(finish(start(package, other, NUMBA_CACHE_DIR=cache))) == [3.0, 6, 1]
+    assert sorted(Path(cache).rglob("*")) == before
+
+
 def test_processes_that_start_together_do_not_disturb_each_other(package, tmp_path):
     children = [start(package, NUMBA_CACHE_DIR=str(tmp_path / "cache")) for _ in range(8)]
     assert [json.loads(finish(child))[0] for child in children] == [3.0] * 8

@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast, overload
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, compiler_lock, config as _config, event as _event
+from numba.core import caching, compiler_lock, config as _config, event as _event, sigutils
 from numba.core.dispatcher import Dispatcher
 from numba.misc.appdirs import AppDirs
 
@@ -149,11 +149,11 @@ class _Locator(caching._CacheLocator):
         if not Path(py_file).is_file():
             return None
         locator: Any = cls(py_func)
-        try:
-            locator.ensure_cache_path()
-        except OSError:
-            return None
-        return cast(_Locator, locator)
+        with contextlib.suppress(OSError):
+            if not Path(locator.get_cache_path()).is_dir():  # one that is there may be to read only
+                locator.ensure_cache_path()
+            return cast(_Locator, locator)
+        return None
 
 
 class _CacheImpl(caching.CompileResultCacheImpl):
@@ -166,6 +166,12 @@ class _Cache(caching.FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         base: Any = super()
         base.__init__(function)
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load code for a signature; not what another process wrote for other types into the file's name."""
+        base: Any = super()
+        found = base._load_overload(sig, target_context)
+        return found if found and found.signature.args == sigutils.normalize_signature(sig)[0] else None
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
