@@ -191,7 +191,7 @@ def _differing(name: str, there: Any, here: Any) -> str:
 def _run_of(folder: Path) -> Any:
     """Return what ``run.json`` says; None where it is damaged, OSError where there is none."""
     with contextlib.suppress(ValueError):
-        run = _files.json_of((folder / "run.json").read_bytes())
+        run = _files.json_of(_files.content(folder / "run.json"))
         if isinstance(run, dict) and {"kind", "run"} <= run.keys() and isinstance(run.get("parts", {}), dict):
             return run
     return None

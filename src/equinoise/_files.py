@@ -128,6 +128,13 @@ def json_of(content: bytes) -> Any:
         raise ValueError("it is nested too deep") from None
 
 
+def content(path: Path, pipe: bool = False) -> bytes:
+    """Return what is in a file, or in a pipe where one may be; OSError for what else may never end."""
+    if path.exists() and not (path.is_file() or path.is_dir() or (pipe and path.is_fifo())):
+        raise OSError(errno.EINVAL, "Not a file", str(path))
+    return path.read_bytes()
+
+
 def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:
     """Write named files into a folder, made where it is missing: all beside their places, then into them.
 

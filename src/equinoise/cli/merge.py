@@ -65,7 +65,7 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
 
     kept = folder / common.KEPT
     try:
-        what = _files.json_of((kept / common.COMMAND).read_bytes())
+        what = _files.json_of(_files.content(kept / common.COMMAND))
         runs = sorted(path.name for path in kept.iterdir() if path.is_dir())
         given = dict(what)
         right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()

@@ -61,7 +61,7 @@ class Finished:
         if said != _signed(mark, row):
             return None
         try:
-            files = {name: (folder / name).read_bytes() for name in row["files"]}
+            files = {name: _files.content(folder / name) for name in row["files"]}
         except OSError:
             return None
         if row["sha256"] != _digests(files):
@@ -222,7 +222,7 @@ def perform(
 def _rows(folder: Path) -> list[dict[str, Any]]:
     """Return what the ``run.json`` of an earlier run says of experiments; nothing where there is none."""
     try:
-        steps = _files.json_of((folder / "run.json").read_bytes())["steps"]
+        steps = _files.json_of(_files.content(folder / "run.json"))["steps"]
         return [{"sha256": {}, **row} for row in steps if row["name"] and row["pillar"]]
     except (OSError, ValueError, LookupError, TypeError):
         return []
@@ -238,5 +238,5 @@ def _write(folder: Path, files: Mapping[str, bytes], report: Report, earlier: li
     for name, digest in (pair for row in earlier for pair in row["sha256"].items()):
         if name not in shown and _OURS.fullmatch(name):
             with suppress(OSError):
-                if _digests({"": (folder / name).read_bytes()}) == {"": digest}:
+                if _digests({"": _files.content(folder / name)}) == {"": digest}:
                     (folder / name).unlink()

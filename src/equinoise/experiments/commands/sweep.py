@@ -39,7 +39,7 @@ class Plan:
     def read(cls, path: Path, n_replicates: int | range | None = None) -> "Plan":
         """Read a TOML file, replicates in place of its own; ValueError or TypeError names a wrong key."""
         try:
-            given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+            given = tomllib.loads(_files.content(path, pipe=True).decode("utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
             raise ValueError(f"file must be one of TOML, got {str(path)!r}: {_checks.line(error)}") from None
         for name in ("simulate", "grid"):
