@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from equinoise import _checks
-from equinoise._typing import Any, Array, Iterator, Mapping
+from equinoise._typing import Any, Array, Callable, Iterator, Mapping
 
 _META = "meta_json"
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}  # of which the system does not name the file
@@ -101,13 +101,18 @@ def alone(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Keep out others who ask likewise of a folder; Windows opens none, and there nobody is kept out."""
+def alone_in(folder: Path, waits: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Keep out others who ask likewise of a folder, and call `waits` before one has to wait for another.
+
+    Windows opens no folder: there nobody is kept out.
+    """
     with contextlib.ExitStack() as opened:
         with contextlib.suppress(OSError):
             handle = os.open(folder, os.O_RDONLY)
             opened.callback(os.close, handle)
-            claimed(handle, wait=True)
+            if not claimed(handle):
+                waits()
+                claimed(handle, wait=True)
         yield
 
 

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import time
+import warnings
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -191,7 +192,22 @@ def perform(
     done again, also that of other pillars; other files of earlier runs are removed. At the full scale,
     finished parts of an experiment stay in a hidden folder there until it is done. The report is yielded
     after every step, when its files have been written; `watch` takes a step and the share of it that is done.
+    Of two processes in one folder the second waits, which a warning says.
     """
+    new, busy = not folder.exists(), f"waiting for another process to end, which is at work in {folder}"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with _files.alone_in(folder, lambda: warnings.warn(busy, stacklevel=2)):
+            yield from _performed(report, folder, executor, watch)
+    finally:
+        if new:
+            with suppress(OSError):  # there is a report in it
+                folder.rmdir()
+
+
+def _performed(
+    report: Report, folder: Path, executor: Executor | None, watch: Callable[[Step, float], None]
+) -> Iterator[Report]:
     earlier, planned = _rows(folder), {(step.pillar, step.name) for step in report.steps}
     pillars = {pillar for pillar, _ in planned}
     for row in earlier:
