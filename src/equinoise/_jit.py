@@ -32,6 +32,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _UNUSED = 30 * 86_400.0  # seconds after which a build's kernels are removed
 event: Any = _event
 config: Any = _config  # its settings are made at run time, where no type checker sees them
+_normal: Any = sigutils.normalize_signature
 _lock: Any = compiler_lock.global_compiler_lock
 if hasattr(os, "register_at_fork"):  # or a child waits for ever for what another thread was compiling
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -170,8 +171,8 @@ class _Cache(caching.FunctionCache):
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load code for a signature; not what another process wrote for other types into the file's name."""
         base: Any = super()
-        found = base._load_overload(sig, target_context)
-        return found if found and found.signature.args == sigutils.normalize_signature(sig)[0] else None
+        found, types = base._load_overload(sig, target_context), _normal(sig)[0]
+        return found if found and found.signature.args == types else None
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
