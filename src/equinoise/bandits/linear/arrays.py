@@ -70,6 +70,13 @@ class Round(NamedTuple):
     step: Floats  # that times (reward - estimate' x)
 
 
+@njit
+def fill_spreads(pulls: Ints, ridge: float, delta: float, dimension: int, out: Floats) -> None:
+    """Write sqrt(d ln((1 + n/ridge)/delta)) of int64[N] pulls n into out: NumPy has other bits elsewhere."""
+    for i in range(pulls.size):
+        out[i] = np.sqrt(dimension * log((1.0 + pulls[i] / ridge) / delta))
+
+
 _SWAP = np.uint64(1)
 _FLIP = np.uint64(2)
 _HALF_PI = np.pi / 2

@@ -10,7 +10,7 @@ from equinoise._checkpoint import kept_as
 from equinoise._random import CONTEXT, NOISE, REWARD, start_streams
 from equinoise._typing import Any, Array, Floats, Ints, NamedTuple, Words
 from equinoise.bandits.linear import kernels
-from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, words_of
+from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, fill_spreads, words_of
 from equinoise.bandits.linear.simulate import POLICIES
 from equinoise.bandits.rewards import full, in_lanes, make_streams, of_lanes, zeros
 from equinoise.mechanisms.kernels import fill_widths
@@ -123,8 +123,8 @@ def make_plan(
     pulls = np.arange(horizon + 1) if pulls is None else pulls
     width = np.zeros(len(pulls))
     if row.wide:
-        spread = np.sqrt(dimension * np.log((1.0 + pulls / ridge) / delta))
-        width = sigma * spread + math.sqrt(ridge)
+        fill_spreads(pulls, ridge, delta, dimension, width)
+        width = sigma * width + math.sqrt(ridge)
     levels = horizon.bit_length()
     noise_width, scale = np.empty(0), 0.0
     if row.private:
