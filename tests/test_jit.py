@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from llvmlite.binding import get_host_cpu_name
 
 pytestmark = pytest.mark.compiled
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "equinoise"
@@ -272,10 +273,11 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 
 def test_processors_of_two_makes_share_a_cache(package, tmp_path):
     variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    mine, other = report(package, **variables), report(package, NUMBA_CPU_NAME="generic", **variables)
-    assert mine[3] != other[3]
-    assert mine[:3] == other[:3] == [3.0, 0, 1]
-    assert report(package, **variables)[1] == report(package, NUMBA_CPU_NAME="generic", **variables)[1] == 1
+    other = {"NUMBA_CPU_NAME": "generic" if get_host_cpu_name() != "generic" else "x86-64"} | variables
+    mine, theirs = report(package, **variables), report(package, **other)
+    assert mine[3] != theirs[3]
+    assert mine[:3] == theirs[:3] == [3.0, 0, 1]
+    assert report(package, **variables)[1] == report(package, **other)[1] == 1
 
 
 def test_an_upgrade_in_place_disturbs_no_process_that_runs(package, tmp_path):
