@@ -21,6 +21,7 @@ from typing import Any
 
 SLOW = 5.0  # seconds of a processor, in which a few kilobytes must be read
 ROOM, FACTOR = 32 * 2**20, 64  # bytes: no parser takes more than ROOM + FACTOR times its input
+NAMED = 2**18  # actions of a game by name, which is an argument and takes what is asked for: here no more
 NUMBERS = ["0", "-1", "1.5", "1e308", "-1e999", "NaN", str(2**31), str(2**63), "1" + "0" * 400, "9" * 5000]
 WORDS = [*NUMBERS, *"x\"'{}[](),:=\n\0\ufeff\ud800", "null", "true", "[" * 5000, "{" * 500, "a" * 20_000]
 WORDS += ["../x", "%s%n", "\x1b[2J", "<f8", "|O", "uniform", ""]

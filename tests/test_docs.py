@@ -32,6 +32,12 @@ def test_tests_that_are_named_exist():
     assert named <= defined
 
 
+def test_files_of_tests_that_are_named_exist():
+    named = {path for one in markdown() for path in re.findall(r"\btests/\w[\w/]*\.py", one.read_text())}
+    assert len(named) > 10
+    assert [path for path in sorted(named) if not (ROOT / path).is_file()] == []
+
+
 def test_the_address_of_the_project_is_said_once():
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
     host = urls["Source"].split("/")[2]

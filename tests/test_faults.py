@@ -144,6 +144,23 @@ def test_output_that_nothing_takes_is_a_failure_in_one_line(words):
     assert made.stderr == f"equinoise: failed: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is full")
+@pytest.mark.parametrize(("full", "code"), [("stdout", 1), ("stderr", 0), ("neither", 1)])
+def test_results_are_written_where_nothing_takes_what_is_shown(tmp_path, full, code):
+    words = ["bandit", "--policy", "ucb", "--epsilon", "1", "--means", "1,0", "--horizon", "9"]
+    command = [sys.executable, "-m", "equinoise", *words, "--replicates", "0:2", "--out", f"{tmp_path}/out"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with Path("/dev/full").open("w") as device, os.fdopen(writer, "w") as closed:
+        where = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        where |= {"stdout": closed} if full == "neither" else {full: device}
+        where["env"] = os.environ | {"PYTHONPATH": str(SOURCE)}
+        codes = [subprocess.run([*command, *more], **where).returncode for more in ([], ["--horizon", "x"])]
+    assert codes == [code, 2]
+    assert {"bias.csv", "run.json"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert (tmp_path / "out/replicates/command.json").exists()
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_no_file_is_not_replaced(name, tmp_path):
     """Root could put a file in the place of a device such as /dev/full."""
@@ -151,6 +168,39 @@ def test_what_is_no_file_is_not_replaced(name, tmp_path):
     with pytest.raises(OSError, match="Not a file to replace"):
         WRITERS[name](tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo() and not list(tmp_path.glob("*.tmp"))
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a device without an end")
+def test_a_device_that_never_ends_is_read_by_nobody(tmp_path, capsys):
+    """In a process that may have 4 GB."""
+    (tmp_path / "x.toml").symlink_to("/dev/zero")
+    (tmp_path / "run.json").symlink_to("/dev/zero")
+    for name in ("certificate.json", "sample.csv", "distribution.png"):
+        (tmp_path / name).symlink_to("/dev/zero")
+    (tmp_path / "replicates").mkdir()
+    (tmp_path / "replicates" / "command.json").symlink_to("/dev/zero")
+
+    def work():
+        resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+        where = str(tmp_path)
+        assert main(["sweep", f"{where}/x.toml", "--out", f"{where}/out"]) == 2
+        assert main(["efb", "kuhn_poker", "--opponents", f"{where}/x.toml", "--out", f"{where}/out"]) == 2
+        assert main(["merge", where, "--out", f"{where}/out"]) == 2
+        assert main(["nvo", "verify", where]) == 1
+        for read in (games.read_efg, lambda path: replicates.run(squares, 4, resume=Path(path).parent)):
+            with pytest.raises(OSError, match="Not a file"):
+                read(f"{where}/x.toml")
+
+    assert limited(2**20, work) == "nothing"
+
+
+def test_files_are_read_in_one_place():
+    readers = (".read_bytes(", ".read_text(")
+    code = {path.relative_to(SOURCE / "equinoise").as_posix(): path for path in SOURCE.rglob("*.py")}
+    found = {name for name, path in code.items() if any(reader in path.read_text() for reader in readers)}
+    own = {"_jit.py", "report/html.py"}  # the package's own files
+    looked_at = {"nvo/columns.py", "nvo/release/ledger.py", "experiments/steps.py"}  # a file, or a pipe
+    assert found == {"_files.py"} | own | looked_at
 
 
 def test_a_folder_that_is_a_link_is_written_into_and_stays_one(tmp_path, capsys):

@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 SCRIPT = """
-import hashlib, json, math, warnings
+import hashlib, json, math, sys, warnings
 import numpy as np
 from equinoise import bandits, efb, games, nvo
 from equinoise.nvo import gaussian
@@ -44,14 +45,16 @@ for name, profile in profiles.items():
         bits["sample"] = digest(profile.sample(50, seed=0))
         rounded["composed"] = [profile.realised_epsilon, profile.composed(100).epsilon]
 rounded["bound"] = [nvo.NoiseGame(few, 1.0).lower_bound()]
+learned = {"n_arms": 2, "dimension": 2, "horizon": 20_000, "n_checkpoints": 1, "resume": sys.argv[1]}
+bandits.linear.simulate("oful", **learned)  # the folder is one run's on all processors
 run = bandits.linear.simulate("oful", n_arms=3, dimension=3, horizon=100)
 rounded["oful"] = run.theta_hat.ravel().tolist()
 print(json.dumps([bits, rounded]))
 """
 
 
-def _results(**environment: str) -> tuple[dict[str, str], dict[str, list[float]]]:
-    command = [sys.executable, "-c", SCRIPT]
+def _results(folder: Path, **environment: str) -> tuple[dict[str, str], dict[str, list[float]]]:
+    command = [sys.executable, "-c", SCRIPT, str(folder)]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
     bits, rounded = json.loads(done.stdout)
     return bits, rounded
@@ -65,10 +68,10 @@ def _without_simd() -> str:
 
 
 @pytest.mark.compiled
-def test_other_kernels_of_blas_and_numpy_change_no_bit_of_searches_and_choices():
-    bits, rounded = _results()
+def test_other_kernels_of_blas_and_numpy_change_no_bit_of_searches_and_choices(tmp_path):
+    bits, rounded = _results(tmp_path)
     for other in ({"OPENBLAS_CORETYPE": "Prescott"}, {"NPY_DISABLE_CPU_FEATURES": _without_simd()}):
-        found, near = _results(**other)
+        found, near = _results(tmp_path, **other)
         assert found == bits, other
         assert near.keys() == rounded.keys()
         for name, numbers in rounded.items():

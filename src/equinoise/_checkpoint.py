@@ -49,14 +49,17 @@ def kept_as(name: str) -> Callable[[Part], Part]:
 
 
 class OtherRun(ValueError):
-    """A folder is of another run."""
+    """A folder is of another run, or can be of none."""
 
 
 class Blocks:
     """The blocks of one run of a task in a folder, which is made where it is missing, or refused."""
 
     def __init__(self, folder: str | os.PathLike[str], task: Callable[[int, int], Any]) -> None:
-        self.folder = _files.writable_folder("resume", _checks.path("resume", folder))
+        try:
+            self.folder = _files.writable_folder("resume", _checks.path("resume", folder))
+        except ValueError as error:
+            raise OtherRun(str(error)) from None
         run = {"kind": _KIND, "run": fingerprint(task), "parts": {"version": __version__} | _parts(task)}
         self.folder.mkdir(parents=True, exist_ok=True)
         with _files.alone(self.folder):  # or two runs that begin together both call it theirs
@@ -68,7 +71,7 @@ class Blocks:
             names = [path.name for path in self.folder.iterdir()]
             if not all(name.startswith(".") and name.endswith(".tmp") for name in names):  # left by a kill
                 why = f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
-                raise ValueError(why) from None
+                raise OtherRun(why) from None
             _files.write_all(self.folder, {"run.json": _files.json_bytes(run)})
 
     def put(self, start: int, stop: int, block: Arrays) -> None:
@@ -185,7 +188,7 @@ def _differing(name: str, there: Any, here: Any) -> str:
 def _run_of(folder: Path) -> Any:
     """Return what ``run.json`` says; None where it is damaged, OSError where there is none."""
     with contextlib.suppress(ValueError):
-        run = _files.json_of((folder / "run.json").read_bytes())
+        run = _files.json_of(_files.content(folder / "run.json"))
         if isinstance(run, dict) and {"kind", "run"} <= run.keys() and isinstance(run.get("parts", {}), dict):
             return run
     return None

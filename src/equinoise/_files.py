@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 
 from equinoise import _checks
-from equinoise._typing import Any, Array, Iterator, Mapping
+from equinoise._typing import Any, Array, Callable, Iterator, Mapping
 
 _META = "meta_json"
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}  # of which the system does not name the file
@@ -92,12 +92,17 @@ def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:
 
 
 @contextlib.contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Keep out others who ask likewise, while a file is looked at and replaced, or a folder is begun."""
+def alone(path: Path, waits: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Keep out others who ask likewise, while a file is looked at and replaced, or a folder is written.
+
+    `waits` is called before one has to wait for another.
+    """
     with contextlib.ExitStack() as opened:
         while path.is_file() or (path.is_dir() and os.name != "nt"):  # Windows opens no folder
             opened.callback(os.close, handle := os.open(path, os.O_RDONLY))
-            claimed(handle, wait=True)
+            if not claimed(handle):
+                waits()
+                claimed(handle, wait=True)
             if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
                 break  # it was not replaced while one waited
         yield
@@ -115,6 +120,13 @@ def json_of(content: bytes) -> Any:
         return json.loads(content)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+
+
+def content(path: Path, pipe: bool = False) -> bytes:
+    """Return what is in a file, or in a pipe where one may be; OSError for what else may never end."""
+    if path.exists() and not (path.is_file() or path.is_dir() or (pipe and path.is_fifo())):
+        raise OSError(errno.EINVAL, "Not a file", str(path))
+    return path.read_bytes()
 
 
 def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:

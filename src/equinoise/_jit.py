@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast, overload
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, config as _config, event as _event
+from numba.core import caching, compiler_lock, config as _config, event as _event, sigutils
 from numba.core.dispatcher import Dispatcher
 from numba.misc.appdirs import AppDirs
 
@@ -30,6 +30,10 @@ _PACKAGE = Path(__file__).resolve().parent
 _UNUSED = 30 * 86_400.0  # seconds after which a build's kernels are removed
 event: Any = _event
 config: Any = _config  # its settings are made at run time, where no type checker sees them
+_normal: Any = sigutils.normalize_signature
+_lock: Any = compiler_lock.global_compiler_lock
+if hasattr(os, "register_at_fork"):  # or a child waits for ever for what another thread was compiling
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 @overload
@@ -143,11 +147,11 @@ class _Locator(caching._CacheLocator):
         if not Path(py_file).is_file():
             return None
         locator: Any = cls(py_func)
-        try:
-            locator.ensure_cache_path()
-        except OSError:
-            return None
-        return cast(_Locator, locator)
+        with contextlib.suppress(OSError):
+            if not Path(locator.get_cache_path()).is_dir():  # one that is there may be to read only
+                locator.ensure_cache_path()
+            return cast(_Locator, locator)
+        return None
 
 
 class _CacheImpl(caching.CompileResultCacheImpl):
@@ -156,6 +160,12 @@ class _CacheImpl(caching.CompileResultCacheImpl):
 
 class _Cache(caching.FunctionCache):
     _impl_class = _CacheImpl
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load code for a signature; not what another process wrote for other types into the file's name."""
+        base: Any = super()
+        found, types = base._load_overload(sig, target_context), _normal(sig)[0]
+        return found if found and found.signature.args == types else None
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:

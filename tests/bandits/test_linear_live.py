@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -173,12 +174,20 @@ def test_threads_end_with_exact_numbers():
     np.testing.assert_allclose(sum(np.linalg.inv(part) for part in bandit.gram_inverse), gram, rtol=1e-9)
 
 
-def test_widths_are_made_for_any_number_of_pulls():
+@pytest.mark.parametrize("before", [0, 10**8 - 1000])
+def test_widths_are_made_for_any_number_of_pulls_and_take_no_room(before, tmp_path):
     bandit = LinearBandit(1, 1, delta=0.1)
-    for _ in range(1030):
+    bandit._learner.pulls[0, 0] = bandit._rounds = before
+    bandit.save(tmp_path / "bandit")
+    tracemalloc.start()
+    bandit = LinearBandit.load(tmp_path / "bandit")
+    for _ in range(30):
         bandit.update(bandit.request([1.0]), 0.0)
-    expected = 0.5 * np.sqrt(np.log((1.0 + 1030) / 0.1)) + 1.0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    expected = 0.5 * np.sqrt(np.log((1.0 + before + 30) / 0.1)) + 1.0
     assert bandit._learner.bonus[0, 0] == pytest.approx(expected, rel=1e-12)
+    assert peak < 2**20
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,18 @@ def _elsewhere(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for name in ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
+
+
+def test_what_other_packages_tell_programmers_is_not_shown(capsys, monkeypatch):
+    def show(**_):
+        warnings.warn_explicit("old name", DeprecationWarning, "other.py", 1)
+        warnings.warn_explicit("look out", RuntimeWarning, "other.py", 1)
+
+    monkeypatch.setattr("equinoise.cli.app", show)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main([]) == 0
+    assert capsys.readouterr().err == "equinoise: warning: look out\n"
 
 
 def command(*arguments, **options):

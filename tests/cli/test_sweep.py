@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,7 +38,7 @@ def _elsewhere(monkeypatch, tmp_path):
 
 
 def wrote(text, *options, out="out"):
-    Path("file.toml").write_text(textwrap.dedent(text))
+    Path("file.toml").write_text(textwrap.dedent(text), encoding="utf-8")
     return main(["sweep", "file.toml", "--out", out, *options])
 
 
@@ -80,7 +81,7 @@ def test_a_sweep_writes_a_table_of_all_points(capsys):
     ],
 )
 def test_every_kind_of_simulation_has_a_name(text):
-    assert wrote(text) == 0
+    assert wrote("\ufeff" + text) == 0  # with the mark that some editors put first
     assert len(rows("out/summary.csv")) > 3
 
 
@@ -88,8 +89,10 @@ def test_every_kind_of_simulation_has_a_name(text):
     ("text", "words"),
     [
         ("x = ", "FILE.toml must be one of TOML, got 'file.toml': "),
-        ("horizon = 3", "FILE.toml must have the key 'simulate', got horizon"),
-        ("simulate = 'bandits'", "FILE.toml must have the key 'grid', got simulate"),
+        ("horizon = 3", "FILE.toml must have the key 'simulate', got 'horizon'"),
+        ("simulate = 'bandits'\nn_replicates = 3", "key 'grid', got 'simulate', 'n_replicates'"),
+        (BANDITS.replace("= 9", "= '9'"), "n_replicates must be an integer, got '9'"),
+        ("simulate='efb'\nhorizon=9\nepsilon=1\n[grid]\ngame=[['kuhn_poker']]", "game must be one of "),
         (
             "simulate = 'bandit'\n[grid]",
             "simulate must be one of 'bandits', 'linear', 'efb', 'self-play', got 'bandit'",
@@ -129,6 +132,22 @@ def test_a_changed_file_is_refused_by_name_and_more_points_are_taken(capsys):
     assert "of another: horizon is 40 there and 41 here" in capsys.readouterr().err
     assert wrote(BANDITS.replace("[0, 1]", "[0, 1, 2]").replace("= 9", "= 12")) == 0
     assert len(rows("out/sweep.csv")) == 6 * 12 * 2
+
+
+@pytest.mark.parametrize("left", ["nothing", "a file", "no run.json"])
+def test_a_folder_that_is_no_run_s_is_one_line(capsys, left):
+    assert wrote(BANDITS) == 0
+    kept = next(path for path in Path("out/replicates").iterdir() if path.is_dir())
+    if left == "a file":
+        shutil.rmtree(kept)
+        kept.write_text("")
+    elif left == "no run.json":
+        (kept / "run.json").unlink()
+    capsys.readouterr()
+    assert wrote(BANDITS) == (0 if left == "nothing" else 2)
+    err = capsys.readouterr().err
+    assert err == "" if left == "nothing" else err.startswith("equinoise: resume must be a")
+    assert err.count("\n") == (left != "nothing")
 
 
 @pytest.mark.parametrize("command", [BANDIT, GAME, ["sweep", "file.toml"]], ids=["bandit", "efb", "sweep"])

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import pandas as pd
@@ -217,6 +217,24 @@ def counted(name, pillar="efb", fail=None):
 def run(folder, which, *steps, **settings):
     plan = reproduce.Report(which, Settings(**{"seed": 7} | settings), steps)
     return list(reproduce.perform(plan, folder))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of folders")
+@pytest.mark.parametrize("seed", [7, 8])
+def test_of_two_that_work_in_one_folder_the_second_waits(tmp_path, seed):
+    (one, first), (two, second) = counted("one"), counted("two")
+    begun = reproduce.perform(reproduce.Report("efb", Settings("quick", 7), (one, two)), tmp_path)
+    next(begun)
+    with ThreadPoolExecutor(1) as pool, pytest.warns(UserWarning, match="waiting for another process"):
+        other = pool.submit(run, tmp_path, "efb", one, two, seed=seed)
+        assert not wait([other], timeout=0.3).done
+        assert list(begun)[-1].complete
+        done = other.result()[-1].finished
+    assert [one.kept for one in done] == [seed == 7] * 2
+    assert (first, second) == (([7], [7]) if seed == 7 else ([7, 8], [7, 8]))
+    for row in json.loads((tmp_path / "run.json").read_text())["steps"]:
+        files = {name: (tmp_path / name).read_bytes() for name in row["files"]}
+        assert {name: hashlib.sha256(content).hexdigest() for name, content in files.items()} == row["sha256"]
 
 
 @pytest.mark.parametrize("scale", reproduce.SCALES)

@@ -1,5 +1,6 @@
 """Estimators of arms' means: exact expectations over every history of small experiments, twins, coverage."""
 
+import functools
 import itertools
 import math
 
@@ -313,6 +314,23 @@ def test_intervals_cover_as_often_as_they_say(means):
     assert (plain.estimate.mean(axis=0)[1:] < np.array(means)[1:] - 0.008).all()
 
 
+@pytest.mark.parametrize("tiny", [1e-50, 1e-51, 1e-300, 1e-320])
+def test_the_least_propensities_give_numbers_and_smaller_ones_are_refused(tiny):
+    log = [0, 1, 0, 1] * 3, [1e100, -1e100, 5.0, 0.0] * 3, np.array([[tiny, 1.0 - tiny], [0.5, 0.5]] * 6)
+    calls = [functools.partial(arm_means, *log, method=method) for method in ("ipw", "hajek")]
+    calls += [
+        functools.partial(arm_means, *log, weights=rate) for rate in ("uniform", "constant", "two-point")
+    ]
+    calls += [functools.partial(off_policy_value, [0.5, 0.5], *log, method=m) for m in ("ips", "snips", "dr")]
+    for call in calls:
+        if tiny >= 1e-50:
+            assert np.isfinite(call().estimate).all()
+            assert not np.isinf(call().stderr).any()
+        else:
+            with pytest.raises(ValueError, match=rf"^propensities of what was pulled .* got {tiny:g}"):
+                call()
+
+
 ONE = [0, 1], [0.0, 1.0], [[0.5, 0.5]] * 2
 
 
@@ -335,6 +353,7 @@ ONE = [0, 1], [0.0, 1.0], [[0.5, 0.5]] * 2
         ("method", ONE, {"method": "best"}),
         ("weights", ONE, {"weights": "even"}),
         ("initial", ONE, {"initial": math.inf}),
+        ("initial", ONE, {"initial": 1e101}),
         ("decay", ONE, {"decay": 1.0}),
         ("batches", ONE, {"method": "batched-ols", "batches": 0}),
         ("batches", ONE, {"method": "batched-ols", "batches": [0]}),

@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy import special, stats
 
 from equinoise.inference import adjusted_p_value, corrected_level, max_information
@@ -216,6 +216,7 @@ def test_levels_and_p_values_say_the_same(alpha, epsilon, n, method):
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(1e-4, 1.0), st.integers(1, 2000), st.floats(1e-9, 1.0))
+@example(0.0, 0.0, 1.0, 1419, 0.5)
 @settings(max_examples=300)
 def test_p_values_are_the_least(p, q, epsilon, n, beta):
     """Monotone, between p and 1, and not above the value at any beta, but for the coarseness of the grid."""
@@ -223,7 +224,8 @@ def test_p_values_are_the_least(p, q, epsilon, n, beta):
     one, two = adjusted_p_value([low, high], epsilon, n)
     assert low <= one <= two <= 1.0
     for method in METHODS:
-        at_beta = 2.0 ** min(max_information(epsilon, n, beta, method), 1000.0) * high + beta
+        bits = max_information(epsilon, n, beta, method) + math.log2(max(high, 5e-324))  # 0 counts as that
+        at_beta = 2.0 ** min(bits, 1000.0) + beta
         assert adjusted_p_value(high, epsilon, n, method) <= min(1.0, at_beta) * 1.01
 
 

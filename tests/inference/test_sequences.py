@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 from tests import naive_inference as naive
 
-from equinoise.bandits import interact
+from equinoise.bandits import UCB, interact
 from equinoise.bandits.replay.tableau import tableau
 from equinoise.inference import Totals, confidence_sequence, e_bh, e_value, shifted_interval
 
@@ -139,6 +139,19 @@ def test_order_is_of_no_account_and_both_sides_are_alike(rewards, random, epsilo
 def a_log(rounds=60, n_arms=3, replicates=2):
     rng = np.random.default_rng(3)
     return rng.integers(0, 5, (replicates, rounds)) / 4, rng.integers(0, n_arms, (replicates, rounds))
+
+
+def test_sums_of_an_arm_never_pulled_may_be_nothing_times_no_mean():
+    test = UCB(3, seed=1)
+    for _ in range(2):  # two of three arms
+        test.update(test.select(), 0.5)
+    totals = Totals(test.pulls, test.pulls * test.means)
+    assert totals.pulls.tolist() == [1, 1, 0] and totals.reward_sum.tolist() == [0.5, 0.5, 0.0]
+    for low in (confidence_sequence(totals)[0], confidence_sequence(totals, control=0)[0]):
+        assert np.isnan(low[2])
+    for pulls in ([1, 1, 1], [0, 0, 0]):  # a sum that is missing, and sums of no pulls
+        with pytest.raises(ValueError, match=r"^reward_sum must be "):
+            Totals(pulls, np.array([0.5, 0.5, np.nan]))
 
 
 @pytest.mark.parametrize("control", [None, 1])

@@ -77,12 +77,17 @@ def _mend_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    if not issubclass(category, DeprecationWarning):  # other packages', for those who write programs
+        say(f"warning: {message}")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command on arguments, by default those of this process, and return the exit code."""
     _mend_streams()
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".* was interrupted: ")  # a search's, which else has a best so far
-        warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+        warnings.showwarning = _warn
         try:
             code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
             sys.stdout.flush()

@@ -100,16 +100,18 @@ def command(
             if plan
             else bandit.compare(parameters, **how, resume=kept)
         )
-    if plan and not as_json:
-        forms = ("", "g", "", ".3f", ".3f", ".3f", ",.1f", ".2f", ",.0f")
-        common.print_table(made.plan.frame.to_numpy().tolist(), list(made.plan.frame), forms)
-    elif not as_json:
-        _show(made)  # before the figures, which take longer than a small comparison
     document = made.document()
-    with common.working("drawing"):
-        written = _files.write_all(folder, shared.files(made.exhibit(), document))
-    if kept is not None:
-        common.finish_slice(context, folder)
+    try:  # before the figures, which take longer than a small comparison
+        if plan and not as_json:
+            forms = ("", "g", "", ".3f", ".3f", ".3f", ",.1f", ".2f", ",.0f")
+            common.print_table(made.plan.frame.to_numpy().tolist(), list(made.plan.frame), forms)
+        elif not as_json:
+            _show(made)
+    finally:  # also where nobody reads on
+        with common.working("drawing"):
+            written = _files.write_all(folder, shared.files(made.exhibit(), document))
+        if kept is not None:
+            common.finish_slice(context, folder)
     if as_json:
         common.print_json(document)
     else:

@@ -164,8 +164,9 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
 
 
 def say(line: str) -> None:
-    """Print one line on stderr, with the command's name."""
-    print(f"equinoise: {line}", file=sys.stderr)
+    """Print one line on stderr, with the command's name; what nobody hears is no failure."""
+    with contextlib.suppress(OSError):
+        print(f"equinoise: {line}", file=sys.stderr, flush=True)
 
 
 def _console() -> Any:
@@ -227,7 +228,8 @@ def _plus_minus() -> str:
 
 def working(text: str) -> contextlib.AbstractContextManager[Any]:
     """Return a spinner on stderr for while something is prepared, which shows if that is a terminal."""
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext()
     from rich import console, text as texts
 
-    shown = console.Console(stderr=True, force_terminal=sys.stderr.isatty())
-    return shown.status(texts.Text(text))
+    return console.Console(stderr=True, force_terminal=True).status(texts.Text(text))

@@ -22,7 +22,7 @@ def command(
     Takes slices of bandit, efb and sweep, in any order; refuses gaps, overlaps and slices of different runs.
     Writes what the command would have written for all replicates, and joins again with further slices.
     """
-    from equinoise import replicates
+    from equinoise import _files, replicates
     from equinoise.cli import app
 
     slices = [_slice(folder) for folder in folders]
@@ -38,6 +38,7 @@ def command(
     with contextlib.ExitStack() as failed:
         failed.callback(shutil.rmtree, kept, ignore_errors=True)
         try:
+            _files.writable_folder("--out", out)
             spans = {replicates.merge([f / common.KEPT / run for f in folders], kept / run) for run in runs}
         except (ValueError, OSError) as error:
             raise common.WrongUse(str(error).replace("folders must", "FOLDERS must")) from error
@@ -60,7 +61,7 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
 
     kept = folder / common.KEPT
     try:
-        what = _files.json_of((kept / common.COMMAND).read_bytes())
+        what = _files.json_of(_files.content(kept / common.COMMAND))
         runs = sorted(path.name for path in kept.iterdir() if path.is_dir())
         given = dict(what)
         right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()

@@ -94,6 +94,9 @@ def _threads(n: int) -> Iterator[tuple[Executor, Executor]]:
 @contextlib.contextmanager
 def _bars(steps: tuple[Any, ...]) -> Iterator[Callable[[Any, float], None]]:
     """Show a bar for each experiment that has begun and one for all, on stderr where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda step, share: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -102,7 +105,6 @@ def _bars(steps: tuple[Any, ...]) -> Iterator[Callable[[Any, float], None]]:
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(elapsed_when_finished=True))
     plain: Any = {"console": Console(stderr=True), "redirect_stdout": False, "redirect_stderr": False}
-    plain["disable"] = not sys.stderr.isatty()
     with Progress(*columns, **plain) as bars:
         compiling = bars.add_task("compiling (first use, some minutes in all)", total=None, visible=False)
         whole = bars.add_task("all experiments", total=sum(step.seconds for step in steps))

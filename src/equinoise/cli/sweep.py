@@ -29,7 +29,8 @@ def command(
     """
     from equinoise.experiments.commands import sweep
 
-    with common.refusing(context) as (folder, workers):
+    own = {} if replicates else {"n_replicates": "n_replicates"}  # a key of the file
+    with common.refusing(context, **own) as (folder, workers):
         plan = sweep.Plan.read(file, None if replicates is None else common.span(replicates))
     with workers as pool:
         made = plan.run(pool, folder / common.KEPT, progress=True)

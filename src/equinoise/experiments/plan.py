@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import time
+import warnings
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -61,7 +62,7 @@ class Finished:
         if said != _signed(mark, row):
             return None
         with suppress(OSError):
-            files = {name: (folder / name).read_bytes() for name in row["files"]}
+            files = {name: _files.content(folder / name) for name in row["files"]}
             if row["sha256"] == _digests(files):
                 exhibit, took = Exhibit.restored(row["exhibit"], files), (row["seconds"], row["cpu_seconds"])
                 return cls(row["pillar"], exhibit, files, *took, mark, kept=True)
@@ -189,7 +190,22 @@ def perform(
     done again, also that of other pillars; other files of earlier runs are removed. At the full scale,
     finished parts of an experiment stay in a hidden folder there until it is done. The report is yielded
     after every step, when its files have been written; `watch` takes a step and the share of it that is done.
+    Of two processes in one folder the second waits, which a warning says.
     """
+    new, busy = not folder.exists(), f"waiting for another process to end, which is at work in {folder}"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with _files.alone(folder, lambda: warnings.warn(busy, stacklevel=2)):
+            yield from _performed(report, folder, executor, watch)
+    finally:
+        if new:
+            with suppress(OSError):  # there is a report in it
+                folder.rmdir()
+
+
+def _performed(
+    report: Report, folder: Path, executor: Executor | None, watch: Callable[[Step, float], None]
+) -> Iterator[Report]:
     earlier, planned = _rows(folder), {(step.pillar, step.name) for step in report.steps}
     pillars = {pillar for pillar, _ in planned}
     for row in earlier:
@@ -220,7 +236,7 @@ def perform(
 def _rows(folder: Path) -> list[dict[str, Any]]:
     """Return what the ``run.json`` of an earlier run says of experiments; nothing where there is none."""
     try:
-        steps = _files.json_of((folder / "run.json").read_bytes())["steps"]
+        steps = _files.json_of(_files.content(folder / "run.json"))["steps"]
         return [{"sha256": {}, **row} for row in steps if row["name"] and row["pillar"]]
     except (OSError, ValueError, LookupError, TypeError):
         return []
@@ -236,5 +252,5 @@ def _write(folder: Path, files: Mapping[str, bytes], report: Report, earlier: li
     for name, digest in (pair for row in earlier for pair in row["sha256"].items()):
         if name not in shown and _OURS.fullmatch(name):
             with suppress(OSError):
-                if _digests({"": (folder / name).read_bytes()}) == {"": digest}:
+                if _digests({"": _files.content(folder / name)}) == {"": digest}:
                     (folder / name).unlink()

@@ -34,6 +34,8 @@ __all__ = ["Estimates", "arm_means", "off_policy_value"]
 METHODS = ("ols", "ipw", "hajek", "aipw", "batched-ols")
 WEIGHTS = ("uniform", "constant", "two-point")
 _SUM = 1e-6  # how far probabilities may be from a sum of one
+_LEAST = 1e-50  # of a propensity of what was pulled, so that squares stay finite
+_PAID: Any = {"low": -1e100, "high": 1e100}  # rewards, likewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +131,9 @@ def arm_means(
     propensities : float64[..., T, K] or float64[..., T], optional
         Probabilities of every arm, which sum to 1 within 1e-6; or of the arm that was pulled, which is enough
         but for weights "constant" and "two-point". Where arms are labels, those of every arm are a frame with
-        a column for each label. Positive: an arm that could not be pulled in a round has no unbiased estimate
-        there; with those two weights such a round does not count. Not needed by "ols" and "batched-ols".
+        a column for each label. Positive, of pulled arms at least 1e-50: an arm that could not be pulled has
+        no unbiased estimate there; with those two weights such a round does not count. Not needed by "ols"
+        and "batched-ols".
     method : {"aipw", "ols", "ipw", "hajek", "batched-ols"}
         As at the head of :mod:`equinoise.inference.estimators`.
     weights : {"constant", "uniform", "two-point"}
@@ -168,7 +171,7 @@ def arm_means(
     """
     kind = _checks.choice("method", method, METHODS)
     rate = _checks.choice("weights", weights, WEIGHTS)
-    first = _checks.number("initial", initial)
+    first = _checks.number("initial", initial, **_PAID)
     falls = _checks.number("decay", decay, 0.0, 1.0, open_high=True)
     if kind == "aipw":
         kind = rate
@@ -240,7 +243,7 @@ def off_policy_value(
     at, y = log.arms[..., None], log.rewards
     w = np.take_along_axis(p, at, -1)[..., 0] / log.logged
     if kind == "dr":
-        q = _earlier_means(log) if predicted is None else _of_rounds("predicted", predicted, log)
+        q = _earlier_means(log) if predicted is None else _of_rounds("predicted", predicted, log, **_PAID)
         terms = (p * q).sum(axis=-1) + w * (y - np.take_along_axis(q, at, -1)[..., 0])
     else:
         terms = w * y
@@ -283,9 +286,9 @@ def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: 
     pulled = _checks.array("arms", named, np.int64, None, low=0)
     if not pulled.ndim or not pulled.size:
         raise ValueError(f"arms must have at least one round, got shape {pulled.shape}")
-    paid, most = np.asarray(rewards), 1e100  # squares of sums stay finite
+    paid = np.asarray(rewards)
     paid = paid + 0 if paid.dtype == bool else paid
-    y = _checks.array("rewards", paid, np.float64, pulled.shape, low=-most, high=most)
+    y = _checks.array("rewards", paid, np.float64, pulled.shape, **_PAID)
     given: Array = np.ones(pulled.shape) if propensities is None else np.asarray(propensities)
     whole = given.ndim == pulled.ndim + 1
     k = given.shape[-1] if whole else len(labels) or int(pulled.max()) + 1
@@ -300,6 +303,8 @@ def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: 
     logged = np.take_along_axis(chance, pulled[..., None], -1)[..., 0] if whole else chance
     if not (logged > 0.0).all() or not (chance >= 0.0 if zeros else chance > 0.0).all():
         raise ValueError("propensities must all be positive here, got one of 0 or less: see `weights`")
+    if logged.min() < _LEAST:
+        raise ValueError(f"propensities of what was pulled must be at least {_LEAST:g}, got {logged.min():g}")
     if whole:
         worst = float(np.abs(chance.sum(axis=-1) - 1.0).max())
         if worst > _SUM:

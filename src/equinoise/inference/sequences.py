@@ -59,6 +59,7 @@ class Totals:
     ----------
     pulls : int64[..., K]
     reward_sum : float64[..., K]
+        NaN counts as 0 for an arm never pulled: so ``pulls * means`` will do.
     square_sum : float64[..., K], optional
         Sum of the squares. `reward_sum` by default: right for rewards of 0 and 1, and safe for all.
     pending : int64[..., K], optional
@@ -78,7 +79,10 @@ class Totals:
     def __post_init__(self) -> None:
         n = _checks.array("pulls", self.pulls, np.int64, None, low=0, high=2**53)
         more = _checks.array("pending", self.pending, np.int64, None, low=0, high=2**53)
-        s = _checks.array("reward_sum", self.reward_sum, np.float64, None, low=0.0)
+        s = self.reward_sum
+        if isinstance(s, np.ndarray) and s.shape == n.shape and s.dtype.kind == "f":
+            s = np.where((n == 0) & np.isnan(s), 0.0, s)
+        s = _checks.array("reward_sum", s, np.float64, None, low=0.0)
         q = s if self.square_sum is None else _checks.array("square_sum", self.square_sum, np.float64, None)
         n, s, q, more = together(pulls=n, reward_sum=s, square_sum=q, pending=more)
         if not n.ndim or not n.shape[-1]:

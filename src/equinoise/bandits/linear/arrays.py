@@ -19,8 +19,8 @@ class Plan(NamedTuple):
 
     theta: Floats  # [K d, W], the arms' coefficients
     context: Floats  # [T, K, d], given contexts, or of no rounds where they are drawn on the sphere
-    width: Floats  # [T+1], what ||x|| in V^-1 is multiplied by after n pulls; all zero for greedy play
-    noise_width: Floats  # [T+1], what ||V^-1 x||_1 is multiplied by, or empty for what is not private
+    width: Floats  # [T+1], what ||x|| in V^-1 is multiplied by after n pulls, or [1]; zero for greedy play
+    noise_width: Floats  # as long: what ||V^-1 x||_1 is multiplied by, or empty for what is not private
     in_turn: bool  # arms are played in turn, whatever their index
     binary: bool  # rewards are -1 or 1; else Gaussian
     sigma: float  # deviation of Gaussian rewards
@@ -68,6 +68,13 @@ class Round(NamedTuple):
     reward: Floats
     scale: Floats  # 1/(1 + x' V^-1 x)
     step: Floats  # that times (reward - estimate' x)
+
+
+@njit
+def fill_spreads(pulls: Ints, ridge: float, delta: float, dimension: int, out: Floats) -> None:
+    """Write sqrt(d ln((1 + n/ridge)/delta)) of int64[N] pulls n into out: NumPy has other bits elsewhere."""
+    for i in range(pulls.size):
+        out[i] = np.sqrt(dimension * log((1.0 + pulls[i] / ridge) / delta))
 
 
 _SWAP = np.uint64(1)

@@ -277,7 +277,7 @@ def _put_back(plan: Plan, learner: Learner, scratch: Round) -> None:
         arm = _at(scratch.arm[lane])
         n = learner.pulls[arm, lane] + 1
         learner.pulls[arm, lane] = n
-        learner.bonus[arm, lane] = plan.width[_at(n)]
+        learner.bonus[arm, lane] = plan.width[_at(min(n, plan.width.size - 1))]
 
 
 @njit
@@ -304,7 +304,7 @@ def _estimate_privately(plan: Plan, learner: Learner, streams: Words, scratch: R
     for lane in range(scratch.reward.size):
         arm = scratch.arm[lane]
         n = learner.pulls[arm, lane]
-        learner.noise_bonus[arm, lane] = plan.noise_width[n]
+        learner.noise_bonus[arm, lane] = plan.noise_width[min(n, plan.noise_width.size - 1)]
         reward = scratch.reward[lane]
         clipped = min(max(reward, plan.low), plan.high)
         for i in range(dimension):

@@ -17,7 +17,6 @@ from equinoise.bandits.rewards import make_streams
 from equinoise.mechanisms import VectorCounter
 
 _KIND = "equinoise linear bandit, version 1"
-_ROOM = 1024  # pulls of an arm that widths are tabulated for at first, where there is no horizon
 
 
 @dataclass(frozen=True)
@@ -135,21 +134,20 @@ class LinearBandit(Live):
                     raise ValueError(f"seed must be {wanted}, got {seed!r}")
                 self._counters = [VectorCounter(budget, most, d, reach) for _ in range(k)]
         key = stream_key(seed)
-        self._tabulate(_ROOM)
+        self._widen(0)
         self._learner = task.make_learner(self._plan, k, d, regular)
         self._scratch, self._streams = task.make_round(k, d, 1), make_streams(key, 0, 1, task.PURPOSES)
         self._moment, self._sums = np.zeros((k, d)), np.zeros(k)  # of the rewards as they are: the analyst's
         self._open: dict[int, tuple[int, Floats]] = {}  # selections without a reward: arm and context
         self._rounds = 0
 
-    def _tabulate(self, pulls: int) -> None:
-        """Make the table of widths for so many pulls of an arm, or for the horizon."""
+    def _widen(self, pulls: int) -> None:
+        """Plan with the widths of an arm after so many pulls; a table of all would grow with them."""
         given, longest = self._setting, np.zeros((1, 1, self.dimension))
         longest[0, 0, 0] = given.get("longest", 1.0)
-        horizon, epsilon = given.get("horizon", pulls), given.get("epsilon", np.inf)
-        of = horizon, given["ridge"], given["delta"], given["sigma"]
-        how: dict[str, Any] = {"epsilon": epsilon, "known": min(pulls, horizon), "lanes": 1}
-        self._plan = task.make_plan(given["policy"], longest, *of, **how)
+        of = given.get("horizon", MAX_HORIZON), given["ridge"], given["delta"], given["sigma"]
+        epsilon, at = given.get("epsilon", np.inf), np.array([pulls])
+        self._plan = task.make_plan(given["policy"], longest, *of, epsilon=epsilon, lanes=1, pulls=at)
 
     def __repr__(self) -> str:
         return f"LinearBandit({len(self.arms)} arms, {self._row.name}, round {self._rounds})"
@@ -245,9 +243,7 @@ class LinearBandit(Live):
         value = float(reward) if isinstance(reward, bool | np.bool_) else reward
         told = (_checks.number("reward", value, self._low, self._high) - self._low) / (self._high - self._low)
         place, x = self._open[number]
-        pulls = int(self._learner.pulls[place, 0])
-        if pulls + 1 >= len(self._plan.width):
-            self._tabulate(2 * pulls + 2)
+        self._widen(int(self._learner.pulls[place, 0]) + 1)
         noised = self._counters[place].add(told * x) if self._counters else None
         self._choose(np.broadcast_to(x, (len(self.arms), self.dimension)))  # what V says of x now
         self._scratch.arm[0], self._scratch.reward[0] = place, 0.0 if self._counters else told
@@ -309,7 +305,6 @@ class LinearBandit(Live):
             made._rounds = _checks.integer("rounds", meta["rounds"], 0, MAX_HORIZON)
             if (told := sum(pulls.ravel().tolist())) > made._rounds:
                 raise ValueError("pulls must be those of rounds")
-            made._tabulate(max(_ROOM, int(pulls.max()) + 1))
             for name, here in made._parts().items():
                 here[...] = _checks.array(name, arrays[name], here.dtype, here.shape)
             opened = _checks.array("open", arrays["open"], np.int64, (None, 2), low=0)

@@ -11,7 +11,7 @@ from equinoise._checkpoint import kept_as
 from equinoise._random import CONTEXT, NOISE, REWARD, start_streams
 from equinoise._typing import Any, Array, Floats, Ints, NamedTuple, Words
 from equinoise.bandits.linear import kernels
-from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, words_of
+from equinoise.bandits.linear.arrays import Learner, Plan, Round, fill_directions, fill_spreads, words_of
 from equinoise.bandits.linear.simulate import POLICIES
 from equinoise.bandits.rewards import full, in_lanes, make_streams, of_lanes, zeros
 from equinoise.mechanisms.kernels import fill_widths
@@ -29,11 +29,11 @@ def lanes_of(n_arms: int, dimension: int) -> int:
     return min(_LANES, max(_FEWEST_LANES, _MEMORY // of_one // 8 * 8))
 
 
-def noise_widths(horizon: int, scale: float, delta: float, known: int | None = None) -> Floats:
-    """Return what the noise of a counter stays within with probability 1 - delta, for its first sums."""
+def noise_widths(horizon: int, scale: float, delta: float, pulls: Any = None) -> Floats:
+    """Return what the noise of a counter's sums stays within with probability 1 - delta, or of some."""
     of_draws = np.empty((1, horizon.bit_length() + 1))
     fill_widths(np.array([math.log(2.0 / delta)]), scale, of_draws)
-    widths: Floats = of_draws[0, np.bitwise_count(np.arange((horizon if known is None else known) + 1))]
+    widths: Floats = of_draws[0, np.bitwise_count(np.arange(horizon + 1) if pulls is None else pulls)]
     return widths
 
 
@@ -114,18 +114,19 @@ def make_plan(
     epsilon: float,
     binary: bool = False,
     clip: tuple[float, float] = (0.0, 1.0),
-    known: int | None = None,
+    pulls: Any = None,
     lanes: int = 0,
 ) -> Plan:
     """Return the plan of a run, its coefficients left empty; contexts float64[T, K, d], or of no rounds.
 
-    Widths are tabulated for the `known` first of the `horizon` pulls that an arm may have, or for all.
+    Widths are those after each number of `pulls` int64[N], by default after all that an arm may have.
     """
-    row, dimension, known = POLICIES[policy], contexts.shape[2], horizon if known is None else known
-    width = np.zeros(known + 1)
+    row, dimension = POLICIES[policy], contexts.shape[2]
+    pulls = np.arange(horizon + 1) if pulls is None else pulls
+    width = np.zeros(len(pulls))
     if row.wide:
-        spread = np.sqrt(dimension * np.log((1.0 + np.arange(known + 1) / ridge) / delta))
-        width = sigma * spread + math.sqrt(ridge)
+        fill_spreads(pulls, ridge, delta, dimension, width)
+        width = sigma * width + math.sqrt(ridge)
     levels = horizon.bit_length()
     noise_width, scale = np.empty(0), 0.0
     if row.private:
@@ -133,7 +134,7 @@ def make_plan(
         scale = levels * (clip[1] - clip[0]) * largest / epsilon
         if scale > _LARGEST_SCALE:
             raise ValueError(f"epsilon must give a noise scale of at most 1e100, got {epsilon!r}")
-        noise_width = noise_widths(horizon, scale, delta / dimension, known)
+        noise_width = noise_widths(horizon, scale, delta / dimension, pulls)
     rewards = row.in_turn, binary, sigma, *clip, scale, levels + 1
     return read_only(Plan(np.empty((0, lanes)), contexts, width, noise_width, *rewards))
 

@@ -114,7 +114,7 @@ def _others(name: str, opponents: str) -> Any:
     if opponents == "uniform":
         return opponents
     try:
-        found = _files.json_of(Path(opponents).read_bytes())
+        found = _files.json_of(_files.content(Path(opponents), pipe=True))
         if not isinstance(found, dict):
             raise ValueError("it must hold {INFOSET: {ACTION: PROBABILITY}}")
     except (OSError, ValueError) as error:

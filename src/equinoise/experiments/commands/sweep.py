@@ -14,8 +14,10 @@ from equinoise.report.exhibit import csv_bytes
 _load = functools.lru_cache(maxsize=4)(games.load)
 
 
-def _play(game: str, player: int | str = 0, opponents: str = "uniform", **options: Any) -> efb.EfbRun:
-    return efb.simulate(*_load(game, player, opponents), **options)
+def _play(game: Any, player: Any = 0, opponents: Any = "uniform", **options: Any) -> efb.EfbRun:
+    given = game, player, opponents
+    load = games.load if any(isinstance(one, dict | list) for one in given) else _load
+    return efb.simulate(*load(*given), **options)
 
 
 SIMULATE: dict[str, Callable[..., Any]] = {
@@ -37,12 +39,12 @@ class Plan:
     def read(cls, path: Path, n_replicates: int | range | None = None) -> "Plan":
         """Read a TOML file, replicates in place of its own; ValueError or TypeError names a wrong key."""
         try:
-            given = tomllib.loads(path.read_text(encoding="utf-8"))
+            given = tomllib.loads(_files.content(path, pipe=True).decode("utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
             raise ValueError(f"file must be one of TOML, got {str(path)!r}: {_checks.line(error)}") from None
         for name in ("simulate", "grid"):
             if name not in given:
-                found = _checks.line(", ".join(given)) or "none"
+                found = _checks.line(", ".join(map(repr, given))) or "none"
                 raise ValueError(f"file must have the key {name!r}, got {found}")
         grid = given.pop("grid")
         _checks.choice("simulate", given["simulate"], SIMULATE)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from equinoise import _checks
+from equinoise import _checks, _files
 from equinoise._typing import Any, Sequence
 from equinoise.games.efg.declared import Declared
 from equinoise.games.efg.grammar import PROLOGUE, SPACE, TEXT, Script, joined, misfit, plain
@@ -130,7 +130,7 @@ def read_efg(path: str | os.PathLike[str]) -> GambitGame:
     name = _checks.path("path", path)
     if Path(name).is_dir():
         raise ValueError(f"path must be an .efg file, got the directory {name}")
-    data = Path(name).read_bytes()
+    data = _files.content(Path(name), pipe=True)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

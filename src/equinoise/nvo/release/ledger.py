@@ -152,9 +152,7 @@ def _records(private: Path, said: Mapping[str, Any]) -> str:
 
 def _content(folder: Path, name: str) -> bytes:
     try:
-        if (folder / name).is_fifo():  # which never ends
-            raise OSError(0, "it is a pipe")
-        return (folder / name).read_bytes()
+        return _files.content(folder / name)
     except OSError as error:
         where = f"{folder.name}/" * (folder.name == "private")
         raise _Changed(f"{where}{name} cannot be read: {error.strerror}") from None
