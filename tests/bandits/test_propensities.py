@@ -307,7 +307,7 @@ def test_probabilities_of_a_file_are_checked(name, change, tmp_path):
         type(bandit).load(tmp_path / "bandit")
 
 
-@pytest.mark.parametrize("name", ["Thompson", "EpsilonGreedy", "LazyDPTS", "UCB1", "Uniform"])
+@pytest.mark.parametrize("name", [row.live.name for row in POLICIES.values() if row.live])
 def test_the_example_of_a_class_that_is_made_of_a_row(name):
     import doctest
 
