@@ -68,6 +68,13 @@ def make(name, n_arms, horizon, epsilon=None, *, ties="first", own=None, **optio
     return TWINS[name](n_arms, **{key: value for key, value in given.items() if key in wanted})
 
 
+def draws(name, **options):
+    """Whether a policy draws its arms with probabilities that it knows: then its twin keeps `shares`."""
+    asked = make(name, 2, 100, 1.0, own=own_words(0, 0), **options)
+    asked.choose(1, 0)
+    return hasattr(asked, "shares")
+
+
 class Policy:
     """Every arm once, lowest first; then the arm of the largest index. Keeps all rewards of every arm."""
 

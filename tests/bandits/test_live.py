@@ -63,8 +63,8 @@ for _row in POLICIES.values():  # those that have no case of their own
 OPEN = [case for case, (_, name, _, _) in CASES.items() if not POLICIES[name].private]
 PRIVATE = [case for case in CASES if case not in OPEN]
 ONE_EACH = [case for case in CASES if case in {*POLICIES, "k-ary", "binary", "hybrid"}]
-DRAWN = {"lazy floor", "thompson", "epsilon-greedy"}  # of any arm at any time: there is none that comes first
-FIRST = [case for case in CASES if case not in DRAWN]
+# where arms are drawn it is any arm at any time: there is none that comes first
+FIRST = [case for case, (_, name, _, options) in CASES.items() if not naive_bandits.draws(name, **options)]
 PRIVATE_EACH = [case for case in ONE_EACH if case in PRIVATE]
 NODES = [case for case in PRIVATE_EACH if case != "k-ary"]  # whose true sums are noised one by one
 

@@ -31,6 +31,9 @@ CASES = {
     "lazy": ("lazy-dp-ts", {"floor": 0.2, "draws": 20, "batch": 3, "epsilon": 2.0}, 0.2 / 3),
     "uniform": ("uniform", {"drawn": True}, 1 / 3),
 }
+for _name, _row in POLICIES.items():  # those that have no case of their own
+    if _row.live and naive_bandits.draws(_name) and all(_name != name for name, _, _ in CASES.values()):
+        CASES[_name] = (_name, {"epsilon": 2.0} if _row.needs_epsilon else {}, 0.0)
 cases = pytest.mark.parametrize("case", CASES)
 
 
@@ -125,7 +128,7 @@ def test_a_history_changes_nothing_and_is_what_was_counted(name):
     for field in ("pulls", "reward_sum", "regret"):
         assert getattr(plain, field).tobytes() == getattr(told, field).tobytes()
     assert plain.arms is plain.rewards is plain.propensities is None
-    assert (told.propensities is None) == (name not in {"thompson", "epsilon-greedy"})
+    assert (told.propensities is None) != naive_bandits.draws(name)
     assert told.arms.shape == told.rewards.shape == (given["n_replicates"], HORIZON)
     for arm in range(3):
         assert (told.arms == arm).sum(axis=1).tolist() == told.pulls[:, arm].tolist()
@@ -304,7 +307,7 @@ def test_probabilities_of_a_file_are_checked(name, change, tmp_path):
         type(bandit).load(tmp_path / "bandit")
 
 
-@pytest.mark.parametrize("name", ["Thompson", "EpsilonGreedy", "LazyDPTS", "UCB1", "Uniform"])
+@pytest.mark.parametrize("name", [row.live.name for row in POLICIES.values() if row.live])
 def test_the_example_of_a_class_that_is_made_of_a_row(name):
     import doctest
 

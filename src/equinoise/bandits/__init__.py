@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from equinoise.bandits.live import UCB, Bandit, PrivateBandit, PrivateUCB, Ticket
     from equinoise.bandits.replay import tableau
 
-__all__ = ["DPKLUCB", "POLICIES", "UCB", "UCB1", "Bandit", "BanditRun", "EpsilonGreedy", "History"]
-__all__ += ["LazyDPTS", "Policy", "PrivateBandit", "PrivateUCB", "Replay", "Thompson", "Ticket", "interact"]
-__all__ += ["linear", "replay", "report", "simulate", "tableau"]
+__all__ = ["POLICIES", "UCB", "Bandit", "BanditRun", "History", "Policy", "PrivateBandit", "PrivateUCB"]
+__all__ += ["Replay", "Ticket", "interact", "linear", "replay", "report", "simulate", "tableau"]
+__all__ += sorted({*live_names()} - {*__all__})
 
 __getattr__, __dir__ = attach(
     __name__, {"": ("linear",), "live": live_names(), "replay.tableau": ("tableau",)}

@@ -129,7 +129,7 @@ def audit(
             seen = _seen(view, first), _seen(view, second)
             d = seen[0].shape[1]
             for columns in (list(range(d)), *([c] for c in range(d if d > 1 else 0))):
-                found = _choice(seen[0][:, columns], seen[1][:, columns], rest)
+                found = _choice(seen[0][:, columns], seen[1][:, columns], rest, level)
                 if found[0] > best[0]:
                     best = found[0], (one, view, columns, *found[1:])
     if best[1] is None:
@@ -209,7 +209,7 @@ def _seen(view: Callable[[Array], Array], outputs: Array) -> Array:
     return seen
 
 
-def _choice(first: Array, second: Array, delta: float) -> tuple[float, Any, bool]:
+def _choice(first: Array, second: Array, delta: float, alpha: float) -> tuple[float, Any, bool]:
     """Return a bound on the loss, the event of which it is, and whether the second has it more often."""
     half = len(first) // 2
     if not first.shape[1]:
@@ -223,7 +223,7 @@ def _choice(first: Array, second: Array, delta: float) -> tuple[float, Any, bool
         order: Ints = np.argsort(-learned / more, kind="stable")
         often, seldom = (np.cumsum(np.bincount(x[half:], minlength=n)[order]) for x in (one, other))
         m = len(first) - half
-        found = bounded(often, seldom, m, delta, 0.05)
+        found = bounded(often, seldom, m, delta, alpha)  # at a laxer level, rare events by luck
         at = int(np.argmax(found))
         event = np.zeros(n, dtype=bool)
         event[order[: at + 1]] = True

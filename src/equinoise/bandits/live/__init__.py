@@ -253,16 +253,16 @@ def __getattr__(name: str) -> Any:
     row = next((one for one in POLICIES.values() if one.live is not None and one.live.name == name), None)
     if row is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    parent = PrivateBandit if row.private else _OpenBandit
+    parent, kin = (PrivateBandit, "PrivateBandit") if row.private else (_OpenBandit, "UCB")
+    ref = f"References\n----------\n.. [1] {row.source}.\n\n" if "(" in row.source else ""
     options = "".join(
         f"\n{name} : {option.kind}\n    {option.summary}; by default {option.default!r}."
         for name, option in row.options.items()
     )
     given = ', epsilon=1.0, noise="float"' if row.private else ""
     text = (
-        f"The policy {row.name}: {row.summary} [1]_.\n\n{row.proof or 'It is not private.'}\n\n"
-        f"Parameters\n----------\nOthers\n    As in :class:`{'PrivateBandit' if row.private else 'UCB'}`."
-        f"{options}\n\nReferences\n----------\n.. [1] {row.source}.\n\nExamples\n--------\n"
+        f"The policy {row.name}: {row.summary}{' [1]_' * bool(ref)}.\n\n{row.proof or 'It is not private.'}"
+        f"\n\nParameters\n----------\nOthers\n    As in :class:`{kin}`.{options}\n\n{ref}Examples\n--------\n"
         f">>> bandit = {name}(2{given}, seed=1)\n>>> for _ in range(100):\n...     arm = bandit.select()\n"
         "...     bandit.update(arm, [0.2, 0.7][arm])\n>>> int(bandit.pulls.sum())\n100\n"
     )
