@@ -36,7 +36,7 @@ STILL = {
     "bandits": 5_446,
     "inference": 2_087,
     "experiments": 4_146,
-    "cli": 1_198,
+    "cli": 1_199,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file
