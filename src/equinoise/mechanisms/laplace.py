@@ -142,5 +142,8 @@ def _opendp() -> Any:
             'noise for a real report needs OpenDP: pip install "equinoise[secure]" '
             '(noise="float" is for simulations only)'
         ) from error
+    if [int(part) for part in dp.__version__.split(".") if part.isdecimal()] < [0, 14, 2]:
+        why = "whose whole numbers have another law than its privacy map says: install opendp>=0.14.2"
+        raise ImportError(f"noise for a real report must not be of OpenDP {dp.__version__}, {why}")
     dp.enable_features("contrib")
     return dp
