@@ -33,7 +33,7 @@ STILL = {
     "games": 3_494,
     "efb": 2_729,
     "nvo": 5_561,
-    "bandits": 5_446,
+    "bandits": 5_448,
     "inference": 2_087,
     "experiments": 4_146,
     "cli": 1_199,
