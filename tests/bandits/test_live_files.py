@@ -420,3 +420,18 @@ def rewritten_secure(path, name, value):
         place = place[int(key)] if isinstance(place, list) else place[key]
     place[int(last) if isinstance(place, list) else last] = value
     rewritten(path, {}, {"secure": words["secure"]})
+
+
+def test_a_kind_of_noise_that_there_is_not_is_refused(tmp_path):
+    bandit = PrivateUCB(2, epsilon=1.0, noise="float", seed=1)
+    for _ in range(9):
+        bandit.update(bandit.select(), 0.5)
+    kinds = bandit._player.state.widths.shape[1]
+    for kind, taken in ((kinds - 1, True), (kinds, False), (2**59, False)):
+        bandit._player.state.kind[0] = kind
+        if taken:
+            bandit.save(tmp_path / "bandit")
+            PrivateUCB.load(tmp_path / "bandit")
+        else:
+            with pytest.raises(RuntimeError, match="kind must be a column of the widths"):
+                bandit.save(tmp_path / "bandit")

@@ -369,6 +369,17 @@ def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
 
 
 @pytest.mark.compiled
+def test_all_columns_are_released_where_nobody_reads_on(capsys, monkeypatch):
+    def closed(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("equinoise.cli.nvo.show", closed)
+    main([*SMALL, *QUICK, "--bounds", "100", "250", "--column", "kg=20:150", "--out", "both"])
+    assert names("both") == ["height_cm", "kg"]
+    assert main(["nvo", "verify", "both"]) == 0
+
+
+@pytest.mark.compiled
 def test_one_of_several_columns_that_fails_is_exit_1(capsys):
     Path("far.csv").write_text("a,b\n" + "1,1\n" * 30 + "9,1\n", encoding="utf-8")
     arguments = ["nvo", "far.csv", "--column", "a", "--column", "b", "--bounds", "0", "10", "--epsilon", "1"]

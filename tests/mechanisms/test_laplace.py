@@ -187,3 +187,16 @@ def test_without_opendp_the_error_says_what_to_install(monkeypatch, fresh_measur
     with pytest.raises(ImportError, match=r'pip install "equinoise\[secure\]"'):
         mechanisms.secure_laplace([1.0], 1.0, 1.0)
     assert mechanisms.laplace(1.0, 3, seed=1).shape == (3,)  # which needs none
+
+
+def test_an_opendp_of_another_law_is_refused(monkeypatch, fresh_measurements):
+    """Integers of OpenDP before 0.14.2 failed the tests of twins: 320 by chi square for 51 values."""
+    prelude = pytest.importorskip("opendp.prelude")
+    for version, taken in (("0.13.0", False), ("0.14.1", False), ("0.14.2", True), ("0.15.0a1", True)):
+        monkeypatch.setattr(prelude, "__version__", version)
+        module._measurement.cache_clear()
+        if taken:
+            assert isinstance(mechanisms.secure_laplace([0.0], 1.0, 1.0)[0], float)
+        else:
+            with pytest.raises(ImportError, match=f"must not be of OpenDP {version}, .*opendp>=0.14.2"):
+                mechanisms.secure_laplace([0.0], 1.0, 1.0)

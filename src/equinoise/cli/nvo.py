@@ -184,7 +184,8 @@ def command(
             if files:
                 nvo.folder.put(place, files)
             if not as_json:
-                show(made, list(files), shown)
+                with contextlib.suppress(OSError):  # where nobody reads on the other columns are released too
+                    show(made, list(files), shown)
             if made.sample is None:
                 kept = ", and the earlier release is as it was" if place.exists() else ""
                 say(f"failed: {made.reason()}; no sample was written{kept}")

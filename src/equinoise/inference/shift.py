@@ -181,8 +181,8 @@ def shifted_interval(low: Numbers, high: Numbers, epsilon: Numbers) -> tuple[Num
     --------
     >>> from scipy.stats import binomtest
     >>> interval = binomtest(75, 110).proportion_ci()
-    >>> [round(end, 3) for end in interval], [round(end, 3) for end in shifted_interval(*interval, 0.1)]
-    ([0.586, 0.767], [0.562, 0.785])
+    >>> [[round(float(end), 3) for end in ends] for ends in (interval, shifted_interval(*interval, 0.1))]
+    [[0.586, 0.767], [0.562, 0.785]]
     """
     budget = positive("epsilon", epsilon, finite=False, zero=True)
     for name, end in (("low", low), ("high", high)):

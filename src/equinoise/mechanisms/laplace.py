@@ -115,6 +115,9 @@ def _measurement(sensitivity: float, epsilon: float, kind: str = "f64") -> Calla
         how = 'pip install "equinoise[secure]" (noise="float" is for simulations only)'
         raise ImportError(f"noise for a real report needs OpenDP: {how}") from error
     dp: Any = prelude
+    if [int(part) for part in dp.__version__.split(".") if part.isdecimal()] < [0, 14, 2]:
+        why = "whose whole numbers have another law than its privacy map says: install opendp>=0.14.2"
+        raise ImportError(f"noise for a real report must not be of OpenDP {dp.__version__}, {why}")
     dp.enable_features("contrib")
     scale = sensitivity / epsilon
     if not (math.isfinite(scale) and scale > 0.0):

@@ -218,6 +218,8 @@ class Player:
             known = given[pulled] if name == "mean" else given  # infinite for an arm never pulled
             _checks.array(name, known, here.dtype, None, low=least)
             here[...] = given
+        if "kind" in state._fields and (state.kind >= state.widths.shape[1]).any():
+            raise ValueError("kind must be a column of the widths")
         if "private_n" in state._fields and ((state.private_n > 0) != pulled).any():
             raise ValueError("private_n must be positive where there are pulls")
         if "left" in state._fields and ((state.left > state.length) | (~pulled & (state.length > 1))).any():

@@ -248,8 +248,9 @@ def _by_renyi(loss: Floats, p: Floats, draws: int, delta: float) -> float:
     from scipy.special import logsumexp
 
     a = _ORDERS[:, None]
-    forward = logsumexp((a - 1.0) * loss, b=p, axis=1)
-    backward = logsumexp(-a * loss, b=p, axis=1)
+    with np.errstate(over="ignore"):  # of which older SciPy warns: what is infinite bounds nothing
+        forward = logsumexp((a - 1.0) * loss, b=p, axis=1)
+        backward = logsumexp(-a * loss, b=p, axis=1)
     convert = np.log1p(-1.0 / _ORDERS) - np.log(_ORDERS * delta) / (_ORDERS - 1.0)
     bounds = [draws * each / (_ORDERS - 1.0) + convert for each in (forward, backward)]
     return max(0.0, *(float(bound.min()) for bound in bounds))
