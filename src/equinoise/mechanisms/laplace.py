@@ -110,11 +110,11 @@ def secure_geometric(counts: ArrayLike, sensitivity: int, epsilon: float) -> Int
 def _measurement(sensitivity: float, epsilon: float, kind: str = "f64") -> Callable[[list[Any]], list[Any]]:
     """Return OpenDP's mechanism at the smallest scale that its privacy map accepts."""
     try:
-        from opendp import prelude
+        import opendp.prelude as module
     except ImportError as error:
         how = 'pip install "equinoise[secure]" (noise="float" is for simulations only)'
         raise ImportError(f"noise for a real report needs OpenDP: {how}") from error
-    dp: Any = prelude
+    dp: Any = module
     if [int(part) for part in dp.__version__.split(".") if part.isdecimal()] < [0, 14, 2]:
         why = "whose whole numbers have another law than its privacy map says: install opendp>=0.14.2"
         raise ImportError(f"noise for a real report must not be of OpenDP {dp.__version__}, {why}")
