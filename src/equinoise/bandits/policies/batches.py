@@ -153,9 +153,10 @@ def choose(state: Batches, lane: int, t: int, tie_word: Any, random_ties: bool) 
     """
     if state.chances.share.size > 0:
         return _drawn(state, lane, t)
-    arm, known = -1, True
-    for a in range(state.private_n.shape[0]):  # an arm with a release was selected, and needs no look
-        known &= state.private_n[a, lane] > 0
+    arm, a = -1, 0
+    while a < state.private_n.shape[0] and state.private_n[a, lane] > 0:
+        a += 1  # an arm with a release was selected, and needs no look
+    known = a == state.private_n.shape[0]
     if not known:
         arm = rewards.first_arm(state.pulls, state.pending, lane)
     if arm < 0 and state.rule < SAMPLED:

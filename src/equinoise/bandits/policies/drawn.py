@@ -36,21 +36,20 @@ class Chances(NamedTuple):
     tries: Floats  # [4, TRIES]
 
 
+_NOBODY = np.empty((0, 0)), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), np.empty((0, 0))
+
+
 def make_chances(
     rows: int, lanes: int, key: Words | None, first: int, floor: float = 0.0, draws: int = 0, batch: int = 1
 ) -> Chances:
     """Return the chances of the replicates first..first+lanes-1: equal ones, that are old."""
-    return Chances(
-        share=np.full((rows, lanes), 1.0 / max(rows, 1)),
-        until=np.zeros(lanes, dtype=np.int64),
-        key=np.array((0, 0) if key is None else key, dtype=np.uint64),
-        replicate=np.arange(first, first + lanes, dtype=np.uint64),
-        floor=float(floor),
-        batch=batch,
-        best=np.empty(draws),
-        winner=np.empty(draws, dtype=np.int64),
-        tries=np.empty((4, _TRIES)),
-    )
+    share, until, best, winner, tries = _NOBODY
+    if rows:
+        share, until = np.full((rows, lanes), 1.0 / rows), np.zeros(lanes, dtype=np.int64)
+        best, winner, tries = np.empty(draws), np.empty(draws, dtype=np.int64), np.empty((4, _TRIES))
+    address = np.array((0, 0) if key is None else key, dtype=np.uint64)
+    replicate = np.arange(first, first + lanes, dtype=np.uint64)
+    return Chances(share, until, address, replicate, float(floor), batch, best, winner, tries)
 
 
 @njit
