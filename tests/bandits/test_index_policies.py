@@ -371,6 +371,23 @@ def test_widths_are_the_tail_of_the_counters_noise(counter, horizon):
     assert (table[:, 1:] > 0).all()
 
 
+@pytest.mark.parametrize("half", [1, 2, 6])
+def test_the_kind_of_noise_follows_the_digits(half):
+    """Pull by pull, through turns of digits on every level, it is the sum of |digits| as divided out."""
+    privacy = widths.make_privacy(3, 5_000, 1.0, "counter", "k-ary", True)._replace(half=half)
+    base, kind, fell = 2 * half + 1, 0, 0
+    for n in range(1, 5_001):
+        digits, rest = [], n
+        while rest:
+            digits.append((rest + half) % base - half)
+            rest = (rest - digits[-1]) // base
+        lowest = (n - 1 + half) % base - half
+        before, kind = kind, int(widths.next_kind(privacy, kind, n, lowest))
+        assert kind == sum(map(abs, digits)) == widths.kind_of(privacy, n)
+        fell += lowest == half and kind < before
+    assert fell > 10
+
+
 @pytest.mark.parametrize("epsilon", [1e-100, 1e-6, 400.0, 1e6, math.inf])
 def test_widths_are_numbers_at_every_epsilon(epsilon):
     for counter in ("k-ary", "binary", "hybrid"):
