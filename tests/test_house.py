@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_140,
     "games": 3_409,
     "efb": 2_691,
-    "nvo": 5_428,
+    "nvo": 5_429,
     "bandits": 5_288,
     "inference": 1_951,
     "experiments": 3_905,
