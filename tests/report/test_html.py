@@ -440,6 +440,18 @@ def test_a_short_logarithmic_axis_has_more_than_one_tick():
         assert bottom <= low and top >= high
 
 
+def test_a_short_logarithmic_axis_of_epsilons_has_plain_numbers():
+    """Labels of matplotlib's own minor ticks, 2 x 10^0 and so on, run into one another there."""
+    ax = figures.figure().subplots()
+    curves(ax, [Curve("a", [1.3, 4.4, 15.0], [1.0, 2.0, 3.0])], horizontal="", vertical="", logarithmic="x")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["2", "5", "10"]
+    assert len(ax.get_xticks(minor=True)) == 0
+    ax = figures.figure().subplots()
+    curves(ax, [Curve("a", [2.5, 4.5], [1.0, 2.0])], horizontal="", vertical="", logarithmic="x")
+    ax.figure.draw_without_rendering()
+    assert len(ax.get_xticks()) + len(ax.get_xticks(minor=True)) > 1
+
+
 def test_ticks_stand_where_the_points_are():
     ax = figures.figure().subplots()
     curve = Curve("a", [0.5, 8.0], [1.0, 2.0])

@@ -239,8 +239,8 @@ def curves(
         _draw(ax, curve, STYLES[max(used, 0) % len(STYLES)])
     ax.set_xscale("log" if "x" in logarithmic else "linear")
     ax.set_yscale("log" if "y" in logarithmic else "linear")
-    if "y" in logarithmic:
-        _more_ticks(ax)
+    for letter in logarithmic:
+        _more_ticks(ax, letter)
     if len(ticks):
         ax.set_xticks(list(ticks), [f"{tick:,g}" for tick in ticks])
         ax.set_xticks([], minor=True)
@@ -273,16 +273,17 @@ def legend_below(ax: Axes) -> None:
         drawn.legend(handles, labels, ncols=columns, loc="outside lower center", **LEGEND)
 
 
-def _more_ticks(ax: Axes) -> None:
-    """Label 1, 2 and 5 of every decade of the vertical axis where powers of ten alone would be too few."""
-    low, high = ax.get_ylim()
+def _more_ticks(ax: Axes, letter: str) -> None:
+    """Label 1, 2 and 5 of every decade of an axis, x or y, where powers of ten alone would be too few."""
+    low, high = getattr(ax, f"get_{letter}lim")()
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     ticks = [digit * 10.0**power for power in range(first, last) for digit in (1, 2, 5)]
     inside = [tick for tick in ticks if low <= tick <= high]
-    if len(inside) <= _MOST_TICKS:
-        ax.set_yticks(inside, [f"{tick:,g}" for tick in inside])
-        ax.set_yticks([], minor=True)
-        ax.set_ylim(low, high)
+    if 0 < len(inside) <= _MOST_TICKS:
+        of: Any = getattr(ax, f"{letter}axis")
+        of.set_ticks(inside, labels=[f"{tick:,g}" for tick in inside])
+        of.set_ticks([], minor=True)
+        getattr(ax, f"set_{letter}lim")(low, high)
 
 
 def _draw(ax: Axes, curve: Curve, style: _Style) -> None:
