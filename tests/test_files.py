@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
@@ -181,3 +182,48 @@ def test_a_new_file_that_another_took_for_a_left_one_is_closed(tmp_path, monkeyp
     with pytest.raises(KeyboardInterrupt), _files.replacing(tmp_path / "a.bin"):
         pass
     assert taken[0].closed
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are locked")
+def test_sets_of_files_of_two_writers_do_not_mix(tmp_path, monkeypatch):
+    def free():
+        handle = os.open(tmp_path, os.O_RDONLY)
+        try:
+            return _files.claimed(handle)
+        finally:
+            os.close(handle)
+
+    def replace(path, target):
+        seen.append(free())
+        return real(path, target)
+
+    seen, said, real = [], [], Path.replace
+    monkeypatch.setattr(Path, "replace", replace)
+    _files.write_all(tmp_path, {"a": b"1", "b": b"1"})
+    assert (seen, free()) == ([False, False], True)
+    with _files.alone(tmp_path):
+        _files.write_all(tmp_path, {"a": b"2", "b": b"2"}, held=True)
+
+    def warn(words, **_):
+        said.append((words, (tmp_path / "a").read_bytes()))
+        os.close(other)
+
+    other = os.open(tmp_path, os.O_RDONLY)
+    assert _files.claimed(other)
+    monkeypatch.setattr("warnings.warn", warn)
+    _files.write_all(tmp_path, {"a": b"3", "b": b"3"})
+    assert said == [(f"waiting for another process, which writes into {tmp_path}", b"2")]
+    assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"3", b"3"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of its kind")
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EBADF, errno.EOPNOTSUPP])
+def test_where_there_are_no_locks_nobody_says_to_wait(tmp_path, monkeypatch, number):
+    def flock(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    said = []
+    with _files.alone(tmp_path, lambda: said.append("waits")):
+        _files.write_all(tmp_path, {"a": b"1"})
+    assert (said, names(tmp_path)) == ([], ["a"])

@@ -72,7 +72,7 @@ class Blocks:
             if not all(name.startswith(".") and name.endswith(".tmp") for name in names):  # left by a kill
                 why = f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
                 raise OtherRun(why) from None
-            _files.write_all(self.folder, {"run.json": _files.json_bytes(run)})
+            _files.write_all(self.folder, {"run.json": _files.json_bytes(run)}, held=True)
 
     def put(self, start: int, stop: int, block: Arrays) -> None:
         """Keep what the task returned for the replicates start to stop - 1."""

@@ -9,6 +9,7 @@ import os
 import re
 import tempfile
 import uuid
+import warnings
 import zipfile
 from pathlib import Path
 from typing import IO
@@ -81,14 +82,17 @@ def _new(target: Path, start: str) -> IO[bytes]:
         file.close()
 
 
-def claimed(file: IO[bytes] | int, wait: bool = False) -> bool:
-    """Lock a file until it is closed; whether nobody else had. Windows keeps open files by itself."""
-    with contextlib.suppress(ImportError, OSError):  # OSError: another writer, or no locks there
+def claimed(file: IO[bytes] | int, wait: bool = False) -> bool | None:
+    """Lock a file until it is closed; whether nobody else had, None without locks. Windows has its own."""
+    try:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        return True
-    return os.name == "nt"
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return os.name == "nt" or None
+    return True
 
 
 @contextlib.contextmanager
@@ -100,7 +104,7 @@ def alone(path: Path, waits: Callable[[], object] = lambda: None) -> Iterator[No
     with contextlib.ExitStack() as opened:
         while path.is_file() or (path.is_dir() and os.name != "nt"):  # Windows opens no folder
             opened.callback(os.close, handle := os.open(path, os.O_RDONLY))
-            if not claimed(handle):
+            if claimed(handle) is False:
                 waits()
                 claimed(handle, wait=True)
             if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
@@ -129,11 +133,13 @@ def content(path: Path, pipe: bool = False) -> bytes:
     return path.read_bytes()
 
 
-def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:
+def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes], held: bool = False) -> list[Path]:
     """Write named files into a folder, made where it is missing: all beside their places, then into them."""
-    directory = Path(folder)
+    directory, busy = Path(folder), f"waiting for another process, which writes into {folder}"
     directory.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as opened:  # so that a disk that is full leaves everything as it was
+        if not held:  # by the caller, :func:`alone`: or the files of two writers might mix
+            opened.enter_context(alone(directory, lambda: warnings.warn(busy, stacklevel=2)))
         for name, content in files.items():
             file = opened.enter_context(replacing(directory / name))
             file.write(content)

@@ -247,7 +247,7 @@ def _write(folder: Path, files: Mapping[str, bytes], report: Report, earlier: li
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
     summary = {"run.json": _files.json_bytes(report.document()), "report.html": report.html()}
-    _files.write_all(folder, {**summary, **files})  # which puts the last in its place first
+    _files.write_all(folder, {**summary, **files}, held=True)  # which puts the last in its place first
     shown = {name for done in report.finished for name in done.files}
     for name, digest in (pair for row in earlier for pair in row["sha256"].items()):
         if name not in shown and _OURS.fullmatch(name):

@@ -88,8 +88,6 @@ class Swept:
         frames = {"sweep": self.sweep.to_frame(), "summary": self.sweep.summary()}
         files = {f"{name}.csv": csv_bytes(frame) for name, frame in frames.items()}
         files["run.json"] = _files.json_bytes(self.document())
-        written = _files.write_all(folder, files)
         if importlib.util.find_spec("pyarrow") is not None:
-            self.sweep.to_parquet(folder / "sweep.parquet")
-            written.append(folder / "sweep.parquet")
-        return written
+            files["sweep.parquet"] = frames["sweep"].to_parquet(engine="pyarrow", index=False)
+        return _files.write_all(folder, files)

@@ -85,7 +85,7 @@ def _held(folder: Path) -> Iterator[bool]:
         with contextlib.suppress(OSError):
             handle = os.open(folder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
             opened.callback(os.close, handle)
-            free = _files.claimed(handle)
+            free = bool(_files.claimed(handle))
         yield free
 
 
