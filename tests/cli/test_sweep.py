@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import errno
 import json
 import os
 import shutil
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import pytest
@@ -197,6 +200,27 @@ def test_merging_refuses_what_does_not_fit(capsys):
     assert "--out must be a folder, got 'file/replicates' where" in capsys.readouterr().err
 
 
+def test_a_slice_is_what_its_command_wrote_and_nothing_writes_into_it(capsys, monkeypatch):
+    for name, n in (("whole", "4"), ("a", "0:2"), ("b", "2:4")):
+        assert main([*BANDIT, "--replicates", n, "--out", name]) == 0
+    Path("a/replicates/.ipynb_checkpoints").mkdir()  # as a notebook's browser leaves it
+    for command in (BANDIT, ["merge", "a", "b"]):
+        capsys.readouterr()
+        assert main([*command, "--out", "a/replicates"]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("equinoise: --out must ") and "a/replicates" in err and err.count("\n") == 1
+    with monkeypatch.context() as full:
+        full.setattr("shutil.copyfile", failing)
+        assert main(["merge", "a", "b", "--out", "merged"]) == 1
+    assert capsys.readouterr().err == "equinoise: failed: [Errno 28] No space left on device\n"
+    assert main(["merge", "a", "b", "--out", "merged"]) == 0
+    assert same_files("whole", "merged")
+
+
+def failing(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 @pytest.mark.parametrize(
     "text", ["", "0", "-1", "1:", ":2", "2:2", "3:1", "1:2:3", "a", "1.5", "1 :2", "9" * 19]
 )
@@ -291,3 +315,26 @@ def test_a_cluster_that_is_not_there_is_one_line(capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert main([*BANDIT, "--dask", "tcp://127.0.0.1:1"]) == 2
     assert "pip install 'equinoise[distributed]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lost", ["scheduler", "workers"])
+def test_a_cluster_that_is_lost_is_one_line(capsys, monkeypatch, lost):
+    distributed = pytest.importorskip("distributed")
+
+    class Lost(Executor):
+        def submit(self, *_, **__):
+            future = Future()
+            if lost == "workers":
+                future.set_exception(distributed.KilledWorker("block", None, 3))
+            elif future.cancel():
+                future.set_running_or_notify_cancel()
+            return future
+
+    class Client(contextlib.nullcontext):
+        get_executor = Lost
+
+    monkeypatch.setattr("distributed.Client", Client)
+    assert main([*BANDIT, "--dask", "tcp://host:1"]) == 1
+    name = {"scheduler": "CancelledError", "workers": "KilledWorker"}[lost]
+    failed = f"equinoise: failed: --dask tcp://host:1: the cluster was lost ({name})\n"
+    assert capsys.readouterr().err == failed

@@ -9,7 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
@@ -119,7 +119,10 @@ def _cluster(address: str) -> Iterator[Any]:
     except (OSError, ValueError) as error:
         raise OSError(f"--dask {address}: {error}") from error
     with client:
-        yield client.get_executor()
+        try:
+            yield client.get_executor()
+        except (CancelledError, distributed.KilledWorker) as error:
+            raise OSError(f"--dask {address}: the cluster was lost ({type(error).__name__})") from error
 
 
 @contextlib.contextmanager
@@ -147,6 +150,8 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
 
     try:
         folder = _files.writable_folder("out", Path(context.params["out"]))
+        if (folder / COMMAND).exists():
+            raise ValueError(f"out must not be the blocks of a slice, got {str(folder)!r}")
         if (folder / KEPT).exists():
             _files.writable_folder("out", folder / KEPT)
         n = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)

@@ -33,14 +33,14 @@ def command(
             got = f"{folders[0]} and {folder}: {', '.join(names) or 'their runs'} differ"
             raise common.WrongUse(f"FOLDERS must be slices of one run, got {got}")
     kept = out / common.KEPT
-    if kept.exists():
+    if kept.exists() or (out / common.COMMAND).exists():
         raise common.WrongUse(f"--out must be a folder without slices, got {out}")
     with contextlib.ExitStack() as failed:
         failed.callback(shutil.rmtree, kept, ignore_errors=True)
         try:
             _files.writable_folder("--out", out)
             spans = {replicates.merge([f / common.KEPT / run for f in folders], kept / run) for run in runs}
-        except (ValueError, OSError) as error:
+        except (ValueError, FileNotFoundError) as error:
             raise common.WrongUse(str(error).replace("folders must", "FOLDERS must")) from error
         if len(spans) != 1:
             raise common.WrongUse(f"FOLDERS must be whole slices, got {', '.join(sorted(map(str, spans)))}")
@@ -62,7 +62,7 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
     kept = folder / common.KEPT
     try:
         what = _files.json_of(_files.content(kept / common.COMMAND))
-        runs = sorted(path.name for path in kept.iterdir() if path.is_dir())
+        runs = sorted(path.parent.name for path in kept.glob("*/run.json"))
         given = dict(what)
         right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()
         if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
