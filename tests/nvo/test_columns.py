@@ -149,6 +149,8 @@ def test_values_outside_the_bounds_are_refused_by_their_row_or_put_on_them(read)
         ("a,b\n1,2\n,3\n5,6\n", 3, [1, 3], [1, 5]),
         ("a,b\n1,2\nNA,3\nnan,6\n7,8\n", 4, [1, 4], [1, 7]),
         ("a\n1\n\n3\n\n", 3, [1, 3], [1, 3]),
+        ("a\n1\n3\nNA\n", 3, [1, 2], [1, 3]),
+        ("a\n1\n\n3\nnan\n\n\n", 4, [1, 3], [1, 3]),
         ('a\n1\n""\n3\n', 3, [1, 3], [1, 3]),
         ("b,a\n1,2\n3\n4,5\n", 3, [1, 3], [2, 5]),
     ],

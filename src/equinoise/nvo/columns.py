@@ -215,8 +215,11 @@ def _numbers(
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
     gap = np.concatenate(gaps)
-    if len(names) == 1 and not gap.all():  # empty lines at the end of a single column are no rows
-        gap = gap[: gap.size - int(gap[::-1].argmin())]
+    if len(names) == 1 and gap[-1:].any():  # empty lines at the end of a single column are no rows
+        options |= {"dtype": str, "na_filter": False}
+        with pd.read_csv(_anew(file), **options) as chunks:
+            said = np.concatenate([(chunk[at] != "").to_numpy(dtype=np.bool_) for chunk in chunks])
+        gap = gap[: gap.size - int(said[::-1].argmax())]
     return (np.concatenate(parts) if parts else np.empty(0)), gap
 
 
