@@ -316,6 +316,9 @@ def test_a_constant_column_works_with_public_bounds(capsys):
     arguments = ["nvo", "same.csv", "--column", "a", "--epsilon", "1"]
     assert main(arguments) == 2
     assert "--column must differ where bounds are not given, got one value only" in capsys.readouterr().err
+    Path("far.csv").write_text("a\n" + "5e150\n7e200\n" * 50, encoding="utf-8")
+    assert main(["nvo", "far.csv", *arguments[2:]]) == 2
+    assert capsys.readouterr().err.endswith("equinoise: --column must be at most 1e+150 in size\n")
     assert main([*arguments, "--bounds", "0", "10"]) == 0
     assert len(read("equinoise-nvo/sample.csv")) == 51
 
@@ -557,6 +560,7 @@ WRONG = [
     ([*GOOD, "--bounds", "250", "100"], "--bounds must be a lower and a higher number"),
     ([*GOOD, "--bounds", "100", "100"], "--bounds must be"),
     ([*GOOD, "--bounds", "100", "inf"], "--bounds must be"),
+    ([*GOOD, "--bounds", "-1e151", "250"], "--bounds must be at most 1e+150 in size"),
     ([*GOOD, "--bounds", "100", "170"], "--bounds must not leave a value out"),
     ([*GOOD, "--bounds", "100"], "--bounds"),
     ([*GOOD, "--rows", "0"], "--rows must be an integer from 1 to 1000000000, got 0"),

@@ -25,6 +25,7 @@ from equinoise.report.exhibit import csv_bytes, frame_of
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 _SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on a bound
 _MOST_BINS = 10**5  # beyond, all that is compared takes minutes
+_FARTHEST = 1e150  # from zero: what has no finite square has no deviation
 _PLACED = ("bounds", "margin", "whole", "spike", "clamp", "rows", "bins", "seed")
 _ASKED = ("epsilon", "total_epsilon", "method", *_PLACED)  # for, in what others get
 _DESCRIBED: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "standard deviation": np.std}
@@ -96,6 +97,9 @@ def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
         column = column.within(*parameters.bounds, clamp=parameters.clamp, verbose=parameters.verbose)
     own = column.values  # with public bounds, whether the file has them all as integers must not show
     values = own if parameters.bounds is None else own.astype(np.float64)
+    if max(map(abs, parameters.bounds or (float(own.min()), float(own.max())))) > _FARTHEST:
+        name = "values" if parameters.bounds is None else "bounds"
+        raise ValueError(f"{name} must be at most {_FARTHEST:g} in size")  # without the data's own
     places: Any = {name: getattr(parameters, name) for name in ("bounds", "margin", "spike")}
     places["whole"] = parameters.whole or None
     histogram = Histogram.from_values(values, parameters.bins, **places)
