@@ -167,8 +167,8 @@ def positive(name: str, value: ArrayLike, *, finite: bool = True, zero: bool = F
 
 
 def counts(name: str, value: ArrayLike, low: int) -> Floats:
-    """Return integers of at least `low` as float64[...]."""
-    return _checks.array(name, value, np.int64, None, low=low).astype(np.float64)
+    """Return integers of at least `low` as float64[...], which tells each up to 2^53 from the next."""
+    return _checks.array(name, value, np.int64, None, low=low, high=2.0**53).astype(np.float64)
 
 
 def together(**arrays: Array) -> list[Any]:
