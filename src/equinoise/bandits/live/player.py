@@ -79,7 +79,7 @@ class Setting:
 def arm_labels(arms: Any) -> list[Any]:
     """Return what the arms are called: 0, 1, ... where `arms` is a number, else their names."""
     if isinstance(arms, str):
-        raise TypeError(f"n_arms must be a number of arms or a sequence of names, got {arms!r}")
+        raise TypeError(f"n_arms must be a number of arms or a sequence of names, got {_checks.shown(arms)}")
     try:
         names = list(arms)
     except TypeError:
