@@ -36,7 +36,7 @@ STILL = {
     "bandits": 5_288,
     "inference": 1_951,
     "experiments": 3_907,
-    "cli": 1_193,
+    "cli": 1_229,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

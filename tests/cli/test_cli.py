@@ -363,6 +363,36 @@ def test_our_own_mistakes_are_not_called_wrong_use(monkeypatch):
         main(SMALL)
 
 
+class Drops:
+    """Hears of Ctrl-C where no error can be raised, as llvmlite does while it compiles."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize("how", ["another error", "dropped"])
+def test_ctrl_c_is_heard_where_others_lose_it(capsys, monkeypatch, tmp_path, how):
+    def lose(*arguments, **options):
+        if how == "dropped":
+            Drops()
+            for _ in range(1000):
+                time.sleep(0.01)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise ImportError("numba._devicearray failed to import")
+
+    monkeypatch.setattr(efb_command, "prepare", lose)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        assert main(SMALL) == 130
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "equinoise: interrupted\n"
+    assert names(tmp_path) == []
+
+
 @pytest.mark.compiled
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT and opens a terminal")
 def test_compiling_is_told_once_and_on_a_terminal_alone(capsys, monkeypatch, tmp_path):

@@ -3,10 +3,14 @@
 Exit codes: 0 done; 2 wrong use, in one line on stderr; 1 the work failed; 130 interrupted.
 """
 
+import _thread
+import contextlib
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -82,6 +86,37 @@ def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -
         say(f"warning: {message}")
 
 
+@contextlib.contextmanager
+def _hearing() -> Iterator[None]:
+    """Hear every Ctrl-C: imports in C make other errors of it, and what a callback drops comes again."""
+    heard: list[int] = []
+
+    def hear(number: int, _: Any) -> None:
+        heard.append(number)
+        raise KeyboardInterrupt
+
+    def dropped(what: Any) -> None:  # as by llvmlite's callbacks, in the midst of compiling
+        again = threading.Timer(0.1, _thread.interrupt_main)
+        again.daemon = True
+        again.start() if what.exc_type is KeyboardInterrupt else hook(what)
+
+    here, hook = threading.current_thread() is threading.main_thread(), sys.unraisablehook
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # it is ignored, or another's
+        return
+    sys.unraisablehook = dropped
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    except Exception:
+        if heard:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = hook
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command on arguments, by default those of this process, and return the exit code."""
     _mend_streams()
@@ -89,7 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.filterwarnings("error", ".* was interrupted: ")  # a search's, which else has a best so far
         warnings.showwarning = _warn
         try:
-            code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
+            with _hearing():
+                code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
             sys.stdout.flush()
             if code == 130:
                 say("interrupted")
