@@ -617,6 +617,12 @@ def test_what_is_wrong_is_refused_and_changes_nothing(case, tmp_path):
     assert go_on(bandit, 50, table(1)) == go_on(other, 50, table(1))
 
 
+def test_a_long_word_in_place_of_arms_is_cut_in_the_message():
+    with pytest.raises(TypeError, match="n_arms must be a number of arms or a sequence") as raised:
+        UCB("x" * 10_000)
+    assert len(str(raised.value)) < 200
+
+
 def test_numbered_arms_are_refused_by_range():
     bandit = UCB(3)
     for arm in (3, -1):
