@@ -76,6 +76,21 @@ def test_epochs_follow_one_another(seed):
     assert twin.epoch > 2
 
 
+def test_every_arm_and_epoch_has_a_draw_of_its_own():
+    """Looked at a round before an epoch ends, when all arms but the last have their noised means."""
+    rng, epsilon = np.random.default_rng(63), 0.5
+    state = dp_se.make_state(3, 1, 10_000, epsilon)
+    for epoch in (1, 2):
+        rows = 3 * int(state.length[0])
+        tape = rewards.make_tape(np.zeros((3, 1)), rows, rewards.TABLE)
+        tape.table[:], tape.noise[:, 0] = 0.5, rng.laplace(size=rows)
+        dp_se.advance(state, tape, 0, rows - 1, False)
+        expected = 0.5 + tape.noise[-3:-1, 0] / epsilon / state.length[0]
+        assert state.mean[:2, 0] == pytest.approx(expected, rel=1e-12)
+        dp_se.advance(state, tape._replace(noise=tape.noise[-1:], table=tape.table[-1:]), 0, 1, False)
+        assert (state.epoch[0], state.survivors[0]) == (epoch + 1, 3)
+
+
 def test_an_epoch_that_no_integer_counts():
     """A tiny eps asks for more pulls than any horizon has: it goes on in turns, for good."""
     for epsilon in (1e-300, 5e-324):

@@ -230,3 +230,11 @@ def test_wrong_contexts_change_nothing(wrong):
     private = LinearBandit(2, 2, policy="private-oful", epsilon=1.0, horizon=5, longest=1.0, noise="float")
     with pytest.raises(ValueError, match="L1 norm of at most 1"):
         private.request([0.7, 0.7])
+
+
+def test_secure_counters_have_all_that_noise_goes_by():
+    pytest.importorskip("opendp")
+    given = {"epsilon": 0.5, "horizon": 10}
+    bandit = LinearBandit(2, 3, policy="private-oful", longest=2.0, **given)
+    options = [counter.state()["options"] for counter in bandit._counters]
+    assert options == [{**given, "dimension": 3, "sensitivity": 2.0}] * 2

@@ -17,6 +17,7 @@ from tests import naive_bandits
 from equinoise import bandits
 from equinoise.bandits import POLICIES, live as classes, rewards as tapes, simulate
 from equinoise.bandits.live import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB, Ticket
+from equinoise.bandits.live.player import Setting
 from equinoise.bandits.live.state import Tallies
 from equinoise.bandits.policies.registry import Live, policy
 from equinoise.mechanisms import KaryCounter
@@ -1001,3 +1002,9 @@ def test_tickets_of_another_bandit_and_endless_requests_are_refused(tmp_path):
     assert again.pulls.tolist() == [1, 0] and one.pulls.tolist() == [0, 0]
     with pytest.raises(ValueError, match="n must be an integer from 1 to 1048576"):
         other.select(10**12)
+
+
+def test_rewards_are_scaled_by_their_bounds():
+    setting = Setting("ucb", "first", 0.25, 0.75)
+    assert [setting.inside(reward) for reward in (0.25, 0.5, 0.75)] == [0.0, 0.5, 1.0]
+    assert setting.outside(0.5) == 0.5

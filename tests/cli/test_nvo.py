@@ -125,6 +125,7 @@ def test_several_columns_are_releases_of_their_own_and_add_up(capsys):
     assert main([*arguments, "--out", "both"]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert names("both") == ["height_cm", "kg"]
+    assert Path("both").stat().st_mtime % 86_400 == 0  # as its files: when all was done is nobody's business
     said = {
         name: json.loads(Path("both", name, "certificate.json").read_text(encoding="utf-8"))
         for name in ("height_cm", "kg")
@@ -220,14 +221,20 @@ def test_a_release_is_verified_and_what_was_changed_is_named(capsys):
         assert err.count("\n") == 1
         return err
 
+    seeded = "seeded: not private"
     assert "SHA-256" in told("sample.csv", lambda text: text.replace("\n", "\r\n"))
-    assert "another promise" in told(
-        "certificate.json", lambda t: t.replace('"epsilon": 1.0', '"epsilon": 0.5')
-    )
+    for other in ('"epsilon": 0.5', '"epsilon": 1.0, "warnings": ["beware"]'):
+        assert "another promise" in told(
+            "certificate.json", lambda t, other=other: t.replace('"epsilon": 1.0', other)
+        )
+    assert "another promise" in told("certificate.json", lambda t: t.replace(seeded, "operating system"))
     assert "says otherwise" in told(
         "certificate.json", lambda text: text.replace('"rows": 300', '"rows": 301')
     )
     assert "another bins" in told("certificate.json", lambda text: text.replace('"bins": 41', '"bins": 4'))
+    assert "no more than was asked for" in told(
+        "certificate.json", lambda text: text.replace('"bins": 41', '"bins": 41, "kl": 0.1')
+    )
     assert "no proper 'method'" in told("certificate.json", lambda text: text.replace('"method"', '"how"'))
     assert "certificate.json is no JSON" in told("certificate.json", lambda text: text[:-9])
     assert "certificate.json is no JSON" in told("certificate.json", lambda text: "[" * 100_000)
@@ -501,6 +508,9 @@ def test_epsilon_is_solved_again_without_a_record(capsys):
     assert [float(text) for text in row.groups()] == pytest.approx(
         [found["epsilon"], found["composed"]], rel=0.01
     )
+    total = ["--bounds", "100", "250", "--total-epsilon", "2", "--rows", "9", "--search", "best-response"]
+    assert main([*SMALL, *total, "--resolve", "1"]) == 0  # which would choose another epsilon of a row, too
+    assert "solved again without one of 1, at this epsilon" in capsys.readouterr().out
 
 
 @pytest.mark.compiled
@@ -572,6 +582,7 @@ WRONG = [
     ),
     ([*GOOD, "--bins", "1000000", "--rows", "9"], "--bins must be an integer from 2 to 100000, got 1000000"),
     ([*GOOD, "--bins", "100000", "--scales", "200"], "--bins must be small enough for noise of 2 GiB here"),
+    ([*GOOD, "--margin", "1e309"], "--margin must be a number in [0, inf), got inf"),
     ([*GOOD, "--resolve", "foo"], "--resolve must be one of 'all', 'a number of records', got 'foo'"),
     ([*GOOD, "--whole", "--spike", "180.5"], "--spike must be a whole number for --whole, got 180.5"),
     ([*GOOD, "--restarts", str(2**63)], "--restarts must be an integer from 1 to 1000000, got 92233"),
@@ -613,7 +624,7 @@ BAD_FILES = [
     ("a\n", "--column must hold numbers, got none in 'a'"),
     ("a\n1\n", "--column must be at least 2"),
     ("a\n1\n\n3\n", "--column must have no missing value"),
-    ("a\n1\ninf\n", "--column must hold finite numbers, got inf in row 2"),
+    ("a\n1\ninf\n", "--column must hold finite numbers, got an infinite one in row 2"),
     ('a\n"1,234"\n2\n', "--column must hold numbers, got text in row 1 of 'a'"),
     ("a\nTrue\nFalse\n", "--column must hold numbers, got True and False"),
     ("a;b\n1,5;2\n", "--sep ';' --decimal ','"),
@@ -628,6 +639,31 @@ def test_bad_files_are_one_line_and_exit_2(capsys, text, words):
     assert out == ""
     assert re.fullmatch(r"equinoise: .+\n", err)
     assert words in err
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "words"),
+    [
+        ("0.3123 0.3912", ["--whole"], "--whole must be False where no whole number is"),
+        ("0.3123 0.3912", ["--spike", "7"], "--spike must be within the bounds, got 7.0"),
+        ("1.23e307 -3.45e307", [], "must leave a finite range"),
+        ("1.23e308 -1.45e308", [], "--column must span a finite range"),
+        ("1.23 inf", [], "--column must hold finite numbers"),
+    ],
+)
+def test_no_message_shows_a_record(capsys, values, options, words):
+    Path("few.csv").write_text("\n".join(["a", *values.split()]) + "\n", encoding="utf-8")
+    assert main(["nvo", "few.csv", "--column", "a", "--epsilon", "1", *options]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    shown = map(float, re.findall(r"(?<![\w'])-?(?:inf\b|\d[\d.e+]*)", err))
+    assert not {*shown} & {float(value) for value in values.split()}
+
+
+def test_a_standard_input_that_is_closed_is_one_line(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["nvo", "-", "--column", "a", "--epsilon", "1"]) == 2
+    assert "FILE must be an existing CSV file, got '-': none there" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["nvo", "--help"], 0), (["nvo"], 2)])

@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from equinoise.bandits import POLICIES
+from equinoise.bandits.linear import live
+from equinoise.bandits.live import player
 from equinoise.bandits.policies import registry
 from equinoise.efb.protocol import user
 from equinoise.experiments.commands import audit as audits
 from equinoise.experiments.commands.audit import AUDITS, item_losses, law
 from equinoise.inference.privacy import Audit, audit
-from equinoise.mechanisms import COUNTERS, BinaryCounter, counter_base, laplace
+from equinoise.mechanisms import COUNTERS, BinaryCounter, VectorCounter, counter_base, laplace
 from equinoise.mechanisms.hashing import BITS, Hashing
 from equinoise.nvo import twins
+from equinoise.nvo.twins import simulated_geometric
 
 pytestmark = pytest.mark.compiled
 SURE = 1e-6  # of all bounds of a group together
@@ -53,6 +56,7 @@ def test_all_that_is_private_is_audited():
         assert row.live is None or (f"{row.live.name}, secure" in bandit) == row.private
     assert {"private-ucb, binary", "private-ucb, hybrid", "private-ucb, published"} <= bandit.keys()
     assert min(bandit[name].lower for name in POLICIES if POLICIES[name].private) > 0.25
+    assert {"private-oful, secure", "private-oful, float"} <= bandit.keys()
     assert {name.partition(" counter")[0] for name in counter} == COUNTERS.keys()
     assert sum(name.endswith("secure") for name in counter) == len(COUNTERS)
 
@@ -130,6 +134,41 @@ def test_noise_that_is_drawn_once_for_all_nodes():
     streams = np.eye(4)[1], np.zeros(4)
     draw = functools.partial(audits._streams, make, "float", streams)
     assert audit(draw, 1.0, size=1000, alpha=SURE, events=audits._SIMULATED).lower > 3.0
+
+
+class Entry(VectorCounter):
+    """Without noise but for the first entry."""
+
+    def _noised(self, node, n):
+        return np.append(super()._noised(node, n)[:1], node[1:])
+
+
+class Late(BinaryCounter):
+    """Without noise from node 5 on."""
+
+    def _noised(self, node, n):
+        return super()._noised(node, n) if n < 5 else node
+
+
+@pytest.mark.parametrize(("name", "fault"), [("vector", Entry), ("binary", Late)])
+def test_noise_of_some_entries_or_nodes_only(monkeypatch, name, fault):
+    monkeypatch.setitem(audits.COUNTERS, name, replace(COUNTERS[name], make=fault))
+    assert names_of_violations("counter", only=f"{name} counter, float") == [f"{name} counter, float"]
+
+
+def test_a_histogram_whose_last_bin_has_no_noise(monkeypatch):
+    monkeypatch.setattr(twins, "simulated_geometric", lambda e, n, s: [*simulated_geometric(e, n, s)[:-1], 0])
+    wrong = [f"private_histogram, {neighbours}, simulated" for neighbours in ("add-remove", "replace")]
+    assert names_of_violations("release", only="simulated") == wrong
+
+
+def test_live_bandits_for_four_times_their_epsilon(monkeypatch):
+    make, vector = COUNTERS["hybrid"].make, live.VectorCounter
+    hybrid = replace(COUNTERS["hybrid"], make=lambda epsilon: make(4.0 * epsilon))
+    monkeypatch.setattr(player, "COUNTERS", COUNTERS | {"hybrid": hybrid})
+    monkeypatch.setattr(live, "VectorCounter", lambda epsilon, *given: vector(4.0 * epsilon, *given))
+    for name in ("PrivateUCB, secure", "private-oful, secure"):
+        assert names_of_violations("bandit", 10_000, name) == [name]
 
 
 def test_a_level_that_was_forgotten():

@@ -123,7 +123,7 @@ def test_whether_rows_are_whole_follows_from_bounds_and_bins_and_not_from_values
         assert not Histogram.from_values(values, 5, bounds=(0, 10), whole=False).integers
     rows = Histogram.from_values([1.0, 2.0], 4, bounds=(0.7, 3.4), whole=True).to_units(range(4))
     assert rows.tolist() == [1, 2, 2, 3]
-    with pytest.raises(ValueError, match=r"whole must be False where no whole number is in 0\.2 to 0\.9"):
+    with pytest.raises(ValueError, match="whole must be False where no whole number is in the range"):
         Histogram.from_values([0.3, 0.4], bounds=(0.2, 0.9), whole=True)
 
 
@@ -133,7 +133,7 @@ def test_a_spike_has_a_bin_of_its_own(spike, at, bins):
     assert histogram.bin_of.tolist() == bins
     assert histogram.counts.tolist() == np.bincount(bins, minlength=5).tolist()
     assert histogram.to_units([at, at + 1]).tolist() == [spike, 3.0]
-    with pytest.raises(ValueError, match="spike must be"):
+    with pytest.raises(ValueError, match=r"spike must be within the bounds, got 11\.0"):
         Histogram.from_values([0.0, 5.0], 5, bounds=(0.0, 10.0), spike=11.0)
 
 

@@ -151,8 +151,9 @@ def command(
             if path.resolve().is_relative_to(out.resolve()):
                 lost = f"in which {what} would be overwritten"
                 raise ValueError(f"out must not be a folder {lost}, got {str(out)!r}")
-        plain = margin is not None and margin.replace(".", "", 1).isdecimal()
-        again: Any = {"margin": float(margin or 0) if plain else margin}
+        again: Any = {"margin": margin}
+        with contextlib.suppress(ValueError):
+            again["margin"] = float(margin or "none given")
         again |= {"resolve": int(resolve) if resolve.isdecimal() else resolve, "columns": tuple(several)}
         again |= {"path": str(file), "scales": _scales(scales)}
         todo = []
@@ -183,6 +184,8 @@ def command(
                 earlier = nvo.ledger.add(ledger, nvo.ledger.entry(said, str(file), str(shown)))
             if files:
                 nvo.folder.put(place, files)
+                if several:
+                    nvo.folder.dated(place.parent)
             if not as_json:
                 with contextlib.suppress(OSError):  # where nobody reads on the other columns are released too
                     show(made, list(files), shown)

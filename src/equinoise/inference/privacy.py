@@ -86,7 +86,7 @@ def audit(
         Probability that the bound is above the true epsilon, at most.
     events : sequence of callables, optional
         What to look at: each makes of outputs [n, d] an array [n, c], and events are sets of its rows, or of
-        cells of its values. By default :func:`values`, :func:`differences` and :func:`low_bits`.
+        cells of its values. By default :func:`values`, :func:`differences`, :func:`steps`, :func:`low_bits`.
     name : str
         The mechanism's, for the result.
 
@@ -119,7 +119,7 @@ def audit(
     claim, rest = _checks.epsilon(epsilon), _checks.number("delta", delta, 0.0, 1.0)
     n = _checks.integer("size", size, 100, _checks.MOST)
     level = _checks.number("alpha", alpha, 0.0, 1.0, open_low=True, open_high=True)
-    views = (values, differences, low_bits) if events is None else events
+    views = (values, differences, steps, low_bits) if events is None else events
     of = np.random.SeedSequence(_checks.integer("seed", seed, 0))
     words = iter(of.generate_state(2 * len(pairs) + 2, np.uint32).tolist())
     best: tuple[float, Any] = (-np.inf, None)
@@ -128,7 +128,8 @@ def audit(
         for view in views:
             seen = _seen(view, first), _seen(view, second)
             d = seen[0].shape[1]
-            for columns in (list(range(d)), *([c] for c in range(d if d > 1 else 0))):
+            alone, pairs_of = range(d if d > 1 else 0), range(d - 1 if d > 2 else 0)
+            for columns in (list(range(d)), *([c] for c in alone), *([c, c + 1] for c in pairs_of)):
                 found = _choice(seen[0][:, columns], seen[1][:, columns], rest, level)
                 if found[0] > best[0]:
                     best = found[0], (one, view, columns, *found[1:])
@@ -171,6 +172,12 @@ def differences(outputs: Array) -> Array:
     """Return differences of all entries to the first, which noise that is used twice leaves clean."""
     with np.errstate(invalid="ignore"):  # of two infinite ones
         return outputs[:, 1:] - outputs[:, :1] if outputs.shape[1] > 1 else outputs[:, :0]
+
+
+def steps(outputs: Array) -> Array:
+    """Return differences of all entries to those before, which are what is new in each of several sums."""
+    with np.errstate(invalid="ignore"):
+        return outputs[:, 1:] - outputs[:, :-1]
 
 
 def low_bits(outputs: Array) -> Array:

@@ -17,7 +17,7 @@ from equinoise._typing import Any, Array, Flags, Ints, Iterator
 _CHUNK = 2**16  # rows that are parsed at a time: of the other columns nothing is kept
 _NAMED = 10  # columns that an error lists
 _PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz")
-_NUMBER = re.compile(r"[-+.,\d]+")
+_NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*([eE][\W\d_]+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
@@ -100,7 +100,7 @@ def _existing(path: str | os.PathLike[str]) -> Path | bytes:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the path of a CSV file, got {_checks.shown(path)}")
     file = Path(path)
-    if str(file) == "-":
+    if str(file) == "-" and sys.stdin is not None:  # which it is where it is closed
         return sys.stdin.buffer.read()
     if not (file.is_file() or file.is_fifo()):  # a device may have no end
         found = "a folder" if file.is_dir() else "a device" if file.exists() else "none there"
@@ -146,11 +146,12 @@ def _explained(file: Path | bytes, mark: str) -> Iterator[None]:
     except EmptyDataError:
         raise ValueError(f"{wanted}, which is empty") from None
     except UnicodeError:
-        raise ValueError(f"{wanted}, which is in another encoding: save it as UTF-8") from None
+        raise ValueError(f"{wanted}, which is compressed or in another encoding: save it as UTF-8") from None
     except (ParserError, ParserWarning) as error:
         raise ValueError(f"{wanted}, {_uneven(str(error), mark)}") from None
     except Exception as error:  # archives fail in many ways, of zip, of zlib, of lzma
-        known = str(error).startswith("column must") or (isinstance(error, OSError) and error.errno)
+        known = isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno)
+        known = known or str(error).startswith("column must")
         if known or isinstance(file, bytes) or file.suffix.lower() not in _PACKED:
             raise
         raise ValueError(f"{wanted}, which is damaged or not one {file.suffix} file") from None
@@ -245,7 +246,8 @@ def _chunk(column: Any, name: str, verbose: bool) -> tuple[Array, Flags]:
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
         first = int((~np.isfinite(numbers)).argmax())
         where = f"row {there.index[first] + 1} of {name!r}"
-        raise ValueError(f"column must hold finite numbers, got {numbers[first]} in {where}")
+        said = numbers[first] if verbose else "an infinite one"
+        raise ValueError(f"column must hold finite numbers, got {said} in {where}")
     return numbers, missing
 
 

@@ -199,13 +199,14 @@ class Histogram(Binned):
         edges = (low - span * beyond, low - span * beyond + length if beyond else high)
         if not all(map(math.isfinite, (length, *edges))):
             name, found = ("range_epsilon", range_epsilon) if paper else ("margin", margin)
-            raise ValueError(f"{name} must leave a finite range, got {found!r} for {low!r} to {high!r}")
+            raise ValueError(f"{name} must leave a finite range, got {found!r}")
         sensitivity = 1.0 / (1.0 + 2.0 * beyond)
         into = (low, span, beyond, sensitivity, k)
         bin_of, counts = _count(given, *into)
         apart = None
         if spike is not None:
-            spike = _checks.number("spike", spike, low, high)
+            if not low <= (spike := _checks.number("spike", spike)) <= high:
+                raise ValueError(f"spike must be within the bounds, got {spike!r}")
             apart = (int(_count(np.array([spike]), *into)[0][0]), spike)
             bin_of, counts = _apart(given, bin_of, *apart, k)
         if whole and spike is not None and not spike.is_integer():
@@ -215,7 +216,7 @@ class Histogram(Binned):
             plain = all(float(end).is_integer() for end in ends)
             whole = plain and (length >= k if public else given.dtype.kind in "iu")
         elif _checks.flag("whole", whole) and math.ceil(edges[0]) > math.floor(edges[1]):
-            raise ValueError(f"whole must be False where no whole number is in {low!r} to {high!r}, got True")
+            raise ValueError("whole must be False where no whole number is in the range, got True")
         integers = bool(whole) and max(map(abs, edges)) <= _LARGEST_INTEGER
         midpoints = sealed((np.arange(k) + 0.5) / k)
         return cls(counts, bin_of, midpoints, sensitivity, edges, (low, high), public, integers, apart)
@@ -291,7 +292,7 @@ def _bounds(bounds: object, given: Array) -> tuple[float, float]:
         if low == high:
             raise ValueError("values must differ where bounds are not given, got one value only")
         if not math.isfinite(high - low):
-            raise ValueError(f"values must span a finite range, got {low!r} to {high!r}")
+            raise ValueError("values must span a finite range, got two that are too far apart")
         return low, high
     if not isinstance(bounds, tuple | list | np.ndarray) or len(bounds) != 2:
         raise TypeError(f"bounds must be a pair of numbers, got {_checks.shown(bounds)}")

@@ -122,6 +122,14 @@ def test_what_others_get_follows_from_the_sample_and_the_request(made):
     assert shared(*parts, made.sample[::-1])["sample.csv"] != mine["sample.csv"]
 
 
+def test_what_rounding_adds_to_a_standard_deviation_is_no_caution(made):
+    same, alike = np.full(50, 5.0), np.full(40, 5.445544554455446)
+    for values in (same, same + np.arange(50) % 2 * 2.0**-50):
+        column = dataclasses.replace(made.column, values=values)
+        said = dataclasses.replace(made, column=column, sample=alike).cautions()
+        assert [caution for caution in said if "whole numbers" not in caution] == []
+
+
 def test_any_name_of_a_column_can_be_drawn(made):
     column = dataclasses.replace(made.column, name="a $ and $_{ b")
     assert dataclasses.replace(made, column=column).files()["distribution.png"].startswith(b"\x89PNG")

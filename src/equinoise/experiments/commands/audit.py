@@ -16,21 +16,23 @@ from equinoise import _checks, _files, bandits, nvo
 from equinoise._random import stream_key
 from equinoise._typing import Any, Array, Callable, DataFrame, Floats, Ints, Iterator
 from equinoise.bandits import rewards
+from equinoise.bandits.linear import LinearBandit
 from equinoise.bandits.policies.registry import choose
 from equinoise.efb import Strategy, User
 from equinoise.experiments.commands import common
 from equinoise.games import from_nested
-from equinoise.inference.privacy import Audit, audit, differences, exactly, values
+from equinoise.inference.privacy import Audit, audit, differences, exactly, steps, values
 from equinoise.mechanisms import COUNTERS
 from equinoise.mechanisms.hashing import BITS, Hashing, symbol_of
 from equinoise.nvo.profile import Profile
 from equinoise.report.exhibit import csv_bytes, frame_of
 
 # What seeded noise is audited by: its low bits tell everything, which is why it is for simulations.
-_SIMULATED = (values, differences)
+_SIMULATED = (values, differences, steps)
 _BUCKETS = (1, 2, 3)
 _HORIZONS = (1, 4, 7, 16, 40)  # of counters whose nodes are looked at
-_CHANGED = ((1, 0), (4, 0), (4, 2))  # horizons of streams that are drawn, and the item that differs
+# Horizons of streams that are drawn, and the item that differs: of any in the tree there is one.
+_CHANGED = ((1, 0), (4, 0), (4, 2), (6, 4))
 _SHORT = 3  # rounds of a bandit, with a choice after both arms were pulled
 _MOST_ROUNDS = 2**13  # in which a policy must have reacted to its rewards
 _PRIME = 4_294_967_291  # of the few sequences of choices that there are, hardly two are one number modulo it
@@ -160,12 +162,13 @@ def counter(epsilon: float, size: int, seed: int) -> Iterator[Row]:
         yield functools.partial(_nodes, make, epsilon, name=f"{row.name} counter, its nodes")
         streams = [(np.eye(horizon)[at], np.zeros(horizon)) for horizon, at in _CHANGED]
         for noise in ("secure", "float"):
-            pairs = [functools.partial(_streams, make, noise, two) for two in streams]
+            both = functools.partial(make, dimension=2)  # with noise for each entry
+            pairs = [functools.partial(_streams, both, noise, two) for two in streams]
             yield _drawn(pairs, epsilon, size // 10, seed, f"{row.name} counter, {noise}", noise == "secure")
 
 
-def _counter(row: Any, epsilon: float, horizon: int, seed: int | None) -> Any:
-    given = {"horizon": horizon, "dimension": 1}
+def _counter(row: Any, epsilon: float, horizon: int, seed: int | None, dimension: int = 1) -> Any:
+    given = {"horizon": horizon, "dimension": dimension}
     return row.make(epsilon, **{name: x for name, x in given.items() if name in row.options}, seed=seed)
 
 
@@ -176,8 +179,9 @@ def _nodes(make: Any, epsilon: float, *, name: str, alpha: float) -> Audit:
 
 
 def _sums(made: Any, items: Floats) -> list[float]:
-    vector = hasattr(made, "dimension")
-    return [float(made.add([x])[0] if vector else made.add(x)) for x in items.tolist()]
+    d = getattr(made, "dimension", 0)
+    found: list[float] = np.ravel([made.add(np.full(d, x / d) if d else x) for x in items.tolist()]).tolist()
+    return found
 
 
 def _streams(make: Any, noise: str, streams: Any, i: int, n: int, word: int) -> Array:
@@ -227,8 +231,11 @@ def bandit(epsilon: float, size: int, seed: int) -> Iterator[Row]:
             yield _drawn(pairs, epsilon, size if rounds < 100 else size // 5, seed, name, bits=False)
         if row.live:
             made = functools.partial(getattr(bandits, row.live.name), epsilon=epsilon)
-            once = functools.partial(_pulled_once, made)
-            yield _drawn(once, epsilon, size // 20, seed, f"{row.live.name}, secure", bits=True)
+            pulled = [functools.partial(_pulled, made, at) for at in (0, 2)]
+            yield _drawn(pulled, epsilon, size // 10, seed, f"{row.live.name}, secure", bits=True)
+    for noise in ("secure", "float"):
+        draws = [functools.partial(_estimates, epsilon, noise, x) for x in ([1.0, 0.0], [0.0, 1.0])]
+        yield _drawn(draws, epsilon, size // 20, seed, f"private-oful, {noise}", noise == "secure")
 
 
 def policy_pairs(chosen: Any) -> tuple[list[Any], int]:
@@ -280,13 +287,30 @@ def played(chosen: Any, table: Floats, n: int, seed: int | None) -> Floats:
     return np.vstack([seen, known]).T
 
 
-def _pulled_once(make: Any, i: int, n: int, word: int) -> Floats:
-    """Return what a live bandit knows of n arms, each pulled once with reward i: all are alike."""
-    made = make(n)
-    for _ in range(n):
-        made.update(made.select(), i)
-    known: Floats = made.private_means
-    return known
+def _pulled(make: Any, at: int, i: int, n: int, word: int) -> Floats:
+    """Return what a live bandit knows of the sums of n arms, all alike, after each of four rewards.
+
+    All rewards are 0 but that in place `at`, which is i. Of a bandit with fewer arms an update costs less.
+    """
+    found = np.empty((4, n))
+    for part in np.array_split(found, -(-n // 25), axis=1):  # which are views
+        made = make(part.shape[1])
+        for t, arm in np.ndindex(part.shape):
+            made.update(arm, float(i * (t == at)))
+            if arm + 1 == part.shape[1]:
+                part[t] = (t + 1) * made.private_means
+    return found.T
+
+
+def _estimates(epsilon: float, noise: str, context: list[float], i: int, n: int, word: int) -> Floats:
+    """Return the private estimates of n linear bandits with one arm, after a reward of i."""
+    how: dict[str, Any] = {"policy": "private-oful", "epsilon": epsilon, "horizon": 1, "longest": 1.0}
+    found = []
+    for one in range(word, word + n):
+        made = LinearBandit(1, 2, **how, noise=noise, seed=one if noise == "float" else None)
+        made.update(made.request(context), i)
+        found.append(made.estimate[0])
+    return np.array(found)
 
 
 def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
@@ -301,10 +325,12 @@ def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     given = [(c, c + more) for c, more in itertools.product(counts, np.eye(3, dtype=np.int64))]
     laws = [[nvo.one_draw_private(_counted(c), epsilon).pmf for c in two] for two in given]
     yield exactly(((p, q) for p, q in laws), epsilon, name="one_draw_private, its law")
-    changed = {"add-remove": ([2, 1, 9], [2, 0, 9]), "replace": ([3, 0, 9], [2, 1, 9])}
-    for (said, two), noise in itertools.product(changed.items(), ("secure", "simulated")):
-        draw = functools.partial(_noised, epsilon, said, noise, [_counted(np.array(c)) for c in two])
-        yield _drawn(draw, epsilon, size // 10, seed, f"private_histogram, {said}, {noise}", bits=False)
+    one = np.eye(3, dtype=np.int64)
+    changed = {"add-remove": one, "replace": one - np.roll(one, 1, axis=1)}
+    for (said, less), noise in itertools.product(changed.items(), ("secure", "simulated")):
+        both = [[_counted(np.array([2, 1, 9]) - change) for change in (0, each)] for each in less]
+        draws = [functools.partial(_noised, epsilon, said, noise, two) for two in both]
+        yield _drawn(draws, epsilon, size // 10, seed, f"private_histogram, {said}, {noise}", bits=False)
 
 
 def _rows(two: Any, i: int, n: int, word: int) -> Array:

@@ -191,10 +191,10 @@ class Release:
         """Return in clauses where the sample is far from the data, for their steward."""
         rows = {name: figures for name, *figures in self.described()}
         (sd, now), (_, far) = rows["standard deviation"], rows["Wasserstein distance"]
-        said = []
-        if now > _WIDER * sd:
+        said, small = [], 1e-9 * source.length(self.profile.histogram)  # what may be rounding alone
+        if now > _WIDER * sd + small:
             said.append(f"the sample's standard deviation is {now:.4g}, and {sd:.4g} in the data")
-        if far > (_FAR + len(np.asarray(self.sample)) ** -0.5) * sd > 0.0:  # by chance, about
+        if far > (_FAR + len(np.asarray(self.sample)) ** -0.5) * sd > small:  # by chance, about
             said.append(f"the sample is {far / sd:.2g} standard deviations from the data (Wasserstein)")
         if not (self.profile.histogram.integers or (self.column.values % 1).any()):
             said.append("all values are whole numbers, and rows are so with --whole alone")
@@ -230,6 +230,7 @@ class Release:
         ]
         if self.resolved is not None:
             what = f"solved again without one of {self.resolved.records:,}"
+            what += ", at this epsilon" * (self.parameters.epsilon is None)
             found.insert(2, (what, self.resolved.epsilon, self.resolved.composed))
         return found
 

@@ -11,6 +11,7 @@ from equinoise.nvo.release.composition import DELTA
 Ends = tuple[float, float] | None  # public bounds of a column
 NOT_PRIVATE = "seeded: not private"
 SYSTEM = "operating system"
+MADE = ("promise", "limits", "warnings", "sampling", "sample", "date", "versions")  # not asked for
 _PER_CENT = 0.5  # below, a factor of e^epsilon is said as a percentage
 _EXP_MAX = 700.0  # beyond, e^epsilon is no number
 _EACH = "A record is a row of the file: someone with several rows is less protected."
@@ -22,8 +23,8 @@ _FROZEN = (
 )
 _OWN = (
     "No public bounds were given, so the data's own smallest and largest value set the range. They show in "
-    "the sample, and epsilon does not hold for the records at the ends (in trials these had 1.2 to 3.7 where "
-    "it was 1). Give bounds that can be known without the data."
+    "the sample, as does whether all values are whole numbers, and epsilon does not hold for the records at "
+    "the ends (in trials these had 1.2 to 3.7 where it was 1). Give bounds that are known without the data."
 )
 _ANOTHER = (
     ". Then the question is not whether a record is there but which one: to replace it is to remove it and "

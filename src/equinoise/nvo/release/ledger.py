@@ -20,7 +20,7 @@ from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import LaplaceNoise
 from equinoise.nvo.profile import evaluate
 from equinoise.nvo.release import folder as folders
-from equinoise.nvo.release.certificate import words
+from equinoise.nvo.release.certificate import MADE, statement
 from equinoise.nvo.release.composition import DELTA, compose_pure
 
 _ASKED = ("date", "column", "method", "epsilon", "total_epsilon", "bounds", "sampling", "sample")
@@ -99,9 +99,10 @@ def verify(folder: Path, beside: frozenset[str] = frozenset()) -> str:
         rows = sum(1 for _ in csv.reader(io.StringIO(table.decode(), newline=""))) - 1
         if rows != said["sample"]["rows"]:
             raise _Changed(f"sample.csv has {rows:,} rows, and the certificate says otherwise")
-        promise = words(said, [said["bounds"]], method=said["method"])
+        asked = {name: value for name, value in said.items() if name not in MADE}
+        wanted = statement(asked, table, rows) | {"date": said["date"], "versions": said["versions"]}
         same = said["versions"]["equinoise"] == equinoise.__version__  # others may say it otherwise
-        if same and promise != (said["promise"], said["limits"]):
+        if same and said != wanted:
             raise _Changed("certificate.json has another promise than what was asked for has")
         whole = f"whole and unchanged: {rows:,} rows of {said['column']}"
         if not (folder / "private").is_dir():
@@ -121,6 +122,8 @@ def _records(private: Path, said: Mapping[str, Any]) -> str:
 
     made = _document(private, "run.json")
     facts, asked = made["certificate"], made["parameters"]
+    if not set(said) <= {*asked, *MADE}:
+        raise _Changed("certificate.json must have no more than was asked for")
     for name in set(asked) & set(said):
         if asked[name] != said[name]:
             raise _Changed(f"private/run.json has another {name} than certificate.json")
