@@ -90,5 +90,5 @@ print(
 # %% [markdown]
 # **Answer.** On Kuhn poker one symbol a player at ε = 4 takes a quarter more players than no privacy, and ε = 1 three
 # times as many. With the published algorithm ε = 4 takes more than twelve times as many.
-# The right-hand column is what can be promised
+# What is proven is what can be promised
 # in an unknown environment. The guarantee covers one report: somebody who plays k times spends k ε.
