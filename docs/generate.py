@@ -292,6 +292,7 @@ _HEADINGS = {
     "bandits.POLICIES": "Policies of bandits, for :py:func:`equinoise.bandits.simulate`",
     "linear.POLICIES": "Policies with contexts, for :py:func:`equinoise.bandits.linear.simulate`",
     "LEARNERS": "Learners of games, for :py:func:`equinoise.efb.simulate`",
+    "MECHANISMS": "What a user of DP-EFB sends, for :py:func:`equinoise.efb.simulate`",
     "RULES": "Tunings of DP-EFB, for :py:func:`equinoise.efb.tune`",
     "BUILT_IN": "Games, for :py:func:`equinoise.games.load`, next to those of OpenSpiel and Gambit",
     "SEARCHES": "Searches for a release, methods of :py:class:`equinoise.nvo.NoiseGame`",

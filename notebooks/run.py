@@ -6,6 +6,7 @@ python notebooks/run.py --check    writes nothing; fails where a cell fails or a
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import nbformat
 
 HERE = Path(__file__).resolve().parent
 NAMES = ("games", "release", "experiment")
+os.environ.pop("MPLBACKEND", None)  # with another one than the kernel's there are no figures
 
 
 def run(script: Path) -> nbformat.NotebookNode:

@@ -1,8 +1,8 @@
 """Run the tests with the lowest and with the newest versions that pyproject.toml allows, on every Python.
 
-Needs uv, which tells the lowest versions: ``pip install uv``, then ``python tests/floors.py``. What follows
-``--`` goes to pytest; by default all but the slow tests run, about twenty minutes for each environment. No CI
-runs it.
+Needs uv, which tells the lowest versions: ``pip install uv``, then ``python tests/floors.py``. A Python that
+uv does not list, as those of pyenv, is found when its ``bin`` is on the PATH. What follows ``--`` goes to
+pytest; by default all but the slow tests run, about twenty minutes for each environment. No CI runs it.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("games", "secure", "distributed", "data", "test")
+EXTRAS = ("games", "secure", "distributed", "parquet", "data", "test")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 UNSET = {"PYTHONPATH", "VIRTUAL_ENV", "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"}
 

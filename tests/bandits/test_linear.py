@@ -444,6 +444,7 @@ def test_what_is_given_is_kept_and_left_alone():
 def test_frames():
     run = run_of("oful")
     assert isinstance(run, LinearRun)
+    assert repr(run) == f"LinearRun(oful, {len(run.regret)} replicates, {run.trials[-1]} rounds)"
     frame = run.to_frame()
     assert list(frame) == ["replicate", "trials", "regret"] and len(frame) == 20
     assert frame.regret.tolist() == run.regret.ravel().tolist()

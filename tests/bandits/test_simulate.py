@@ -333,7 +333,8 @@ def test_frames_and_summary():
     summary = run.summary()
     assert summary["trials"].tolist() == run.trials.tolist()
     np.testing.assert_allclose(summary["mean"], run.regret.mean(axis=0))
-    assert run.label == "ucb" and run_of("dp-se", n=1).label == "dp-se, ε = 2"
+    assert run.label == "ucb" and repr(run) == f"BanditRun(ucb, 3 replicates, {HORIZON} rounds)"
+    assert run_of("dp-se", n=1).label == "dp-se, ε = 2"
     assert run_of("dp-se", n=1, epsilon=math.inf).label == "dp-se, no privacy"
 
 

@@ -290,6 +290,7 @@ def test_scales_and_labels():
     assert shown.rows.tolist() == plain.rows.tolist() and shown.labels == ("a", "b", "c")
     np.testing.assert_allclose(shown.means, 40.0 * plain.means - 10.0)
     assert shown.summary()["mean"].tolist() == shown.means.tolist()
+    assert repr(shown) == f"Replay(ucb, {shown.n_used} rounds, 3 arms)"
     frame = shown.to_frame()
     assert list(frame) == ["round", "row", "arm", "reward"]
     assert frame.arm.tolist() == named.drug.iloc[shown.rows].tolist()

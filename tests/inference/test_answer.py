@@ -165,6 +165,7 @@ def test_what_is_shown_in_a_notebook_and_on_a_terminal():
 
 def test_numbers_have_the_digits_that_tell_their_arms_apart():
     made = report(Totals([500, 500], [150, 210]), bounds=(1e6, 1e6 + 10))
+    assert repr(made) == str(made)
     assert "1000003 " in str(made) and "1000004.2" in str(made) and "1000004.2" in made._repr_html_()
 
 

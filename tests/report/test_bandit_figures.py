@@ -105,7 +105,7 @@ def test_every_point_of_the_frontier_has_its_label_and_interval():
     across, upright = (np.array(bars.get_segments()) for bars in first[2])
     np.testing.assert_allclose(across[1, :, 0], [50.0 - 1.96 * 0.5, 50.0 + 1.96 * 0.5])
     np.testing.assert_allclose(upright[1, :, 1], [0.002 - 1.96 * 0.0002, 0.002 + 1.96 * 0.0002])
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    names = [text.get_text() for text in ax.get_figure().legends[0].get_texts()]
     assert names == [
         "private",
         "ucb",
@@ -126,9 +126,11 @@ def test_hollow_points_are_those_without_a_clear_bias():
     assert full == {(p.regret, p.mean_absolute_bias) for p in POINTS.values() if p.clear}
 
 
-def test_labels_cover_neither_points_nor_one_another_and_stay_inside():
-    drawn = figures.figure(7.0, 5.5)
-    ax = pictures.frontier(drawn.subplots(), POINTS)
+@pytest.mark.parametrize(
+    "draw", [lambda plot: figures.drawn(plot, 5.5), lambda plot: figures.column(plot, 6.0)]
+)
+def test_labels_cover_neither_points_nor_one_another_and_stay_inside(draw):
+    ax = draw(lambda ax: pictures.frontier(ax, POINTS)).axes[0]
     places = boxes(ax)
     frame = ax.get_window_extent()
     for i, box in enumerate(places):

@@ -30,6 +30,13 @@ def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:
     return pulls, means_of(np.bincount(arms, weights=rewards, minlength=n_arms), pulls)
 
 
+def named(policy: str, epsilon: float | None) -> str:
+    """Return the name of a policy with its epsilon, None for one that takes none."""
+    if epsilon is None:
+        return policy
+    return f"{policy}, {'no privacy' if math.isinf(epsilon) else f'ε = {epsilon:g}'}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Regretted:
     """What results of all policies have: regret float64[R, C] at `trials` int64[C], and a name for plots."""
@@ -41,6 +48,9 @@ class Regretted:
     seed: int | None
     first_replicate: int = 0
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.label}, {len(self.regret)} replicates, {self.trials[-1]} rounds)"
+
     def summary(self) -> DataFrame:
         """Return mean, standard error and 95% interval over replicates of the regret at each checkpoint."""
         frame = _results.summary_frame({"trials": self.trials}, {"regret": self.regret})
@@ -50,18 +60,15 @@ class Regretted:
         return {"policy": self.policy, "epsilon": self.epsilon, "seed": self.seed}
 
     def _frame(self, index: Mapping[str, Array], values: Mapping[str, Array]) -> DataFrame:
-        frame = _results.long_frame(index, values, self.first_replicate)
-        return _results.made_by(frame, **self._what())
+        return _results.made_by(_results.long_frame(index, values, self.first_replicate), **self._what())
 
     @property
     def label(self) -> str:
         """Name of the policy with its epsilon, for legends."""
-        if self.epsilon is None:
-            return self.policy
-        return f"{self.policy}, {'no privacy' if math.isinf(self.epsilon) else f'ε = {self.epsilon:g}'}"
+        return named(self.policy, self.epsilon)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BanditRun(Regretted):
     """Replicates of one policy: R replicates, K arms, C checkpoints.
 
@@ -134,8 +141,7 @@ class BanditRun(Regretted):
         error = np.where(self.pulls > 0, self.means - self.true_means, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             bias = error.sum(axis=0) / n
-            spread = np.where(self.pulls > 0, error - bias, 0.0)
-            stderr = np.sqrt((spread**2).sum(axis=0) / (n - 1) / n)
+            stderr = np.sqrt((np.where(self.pulls > 0, error - bias, 0.0) ** 2).sum(axis=0) / (n - 1) / n)
         return n, bias, np.where(n > 1, stderr, np.nan)
 
     @property
@@ -170,7 +176,7 @@ class BanditRun(Regretted):
         return figures.bandit_bias(ax, [(self.label, self)])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class History:
     """What a policy did on given rewards: T rounds, K arms.
 
@@ -189,11 +195,8 @@ class History:
     Examples
     --------
     >>> from equinoise.bandits import interact
-    >>> interact("uniform", [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]).to_frame()
-       round  arm  reward
-    0      0    0     1.0
-    1      1    1     0.5
-    2      2    0     0.0
+    >>> interact("uniform", [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    History(uniform, 3 rounds, 2 arms)
     """
 
     arms: Ints
@@ -203,6 +206,10 @@ class History:
     policy: str
     epsilon: float | None
     propensities: Floats | None
+
+    def __repr__(self) -> str:
+        name = named(self.policy, self.epsilon)
+        return f"{type(self).__name__}({name}, {len(self.arms)} rounds, {len(self.pulls)} arms)"
 
     def to_frame(self) -> DataFrame:
         """Return one row per round: round (from 0), arm, reward; and propensity, of the arm, where known."""

@@ -45,7 +45,7 @@ class Report:
     low: Floats
     high: Floats
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         table = self.frame.to_string(index=False, float_format=self._digits, na_rep="")
         return f"{self.verdict}\n\n{table}\n\n{self.assumed}"
 

@@ -192,7 +192,7 @@ def line(
 # Curves over a parameter: what was measured with its intervals, what is proven, and what was published.
 
 _MOST_TICKS = 8
-_COLUMNS = {3: 16, 2: 32}  # columns of a legend, and how many characters its longest label may have then
+_COLUMNS = {3: 16, 2: 34}  # columns of a legend, and how many characters its longest label may have then
 _WIDTH = 5.6  # inches, of a column of the report
 _FEW_LABELS = 10  # along the axis of such a column
 KINDS = ("measured", "bound", "published", "level")

@@ -4,14 +4,14 @@ import numpy as np
 
 from equinoise._results import Z95
 from equinoise._typing import Any, Axes, Collection, Floats, Ints, Mapping, Sequence
-from equinoise.report.figures import LEGEND, STYLES, Series, finish, line, new_axes, repeated
+from equinoise.report.figures import STYLES, Series, finish, legend_below, line, new_axes, repeated
 
 # One per policy, so that colour is never all that tells two apart.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 # Where a label may stand around its point: directions, the preferred ones first, and distances in points.
 _DIRECTIONS = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], np.float64)
 _DISTANCES = (5.0, 8.0, 12.0, 16.0, 24.0, 32.0)
-_BIAS = "pseudo-regret at the horizon", "mean absolute bias of the arms' means", "consistent with zero bias"
+_BIAS = "pseudo-regret at the horizon", "mean absolute bias of arm means", "consistent with zero bias"
 
 
 def frontier(ax: Axes | None, points: Mapping[Any, Any], words: Sequence[str] = _BIAS) -> Axes:
@@ -51,7 +51,7 @@ def frontier(ax: Axes | None, points: Mapping[Any, Any], words: Sequence[str] = 
         ax.xaxis.set_minor_formatter("{x:g}")
         ax.xaxis.set_major_formatter("{x:g}")
     finish(ax, words[0], words[1], "0.88")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **LEGEND)
+    legend_below(ax)  # before labels find their places
     if shown:
         _place_labels(ax, [label for group in groups.values() for label in group], shown)
     return ax

@@ -167,8 +167,7 @@ class LinearBandit(Live):
     @locked
     def gram_inverse(self) -> Floats:
         """V^-1 of every arm, float64[K, d, d], V = ridge I + the sum of x x' over its told rewards."""
-        found: Floats = task.gram_inverse(self._learner, len(self.arms), self.dimension)[0]
-        return found
+        return task.gram_inverse(self._learner, len(self.arms), self.dimension)[0]
 
     @property
     @locked

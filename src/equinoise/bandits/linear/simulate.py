@@ -74,7 +74,7 @@ def checked_sizes(n_arms: object, dimension: object) -> tuple[int, int]:
     return k, d
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearRun(Regretted):
     """Replicates of a linear bandit: R replicates, C checkpoints, K arms, d coordinates.
 

@@ -33,8 +33,7 @@ def noise_widths(horizon: int, scale: float, delta: float, pulls: Any = None) ->
     """Return what the noise of a counter's sums stays within with probability 1 - delta, or of some."""
     of_draws = np.empty((1, horizon.bit_length() + 1))
     fill_widths(np.array([math.log(2.0 / delta)]), scale, of_draws)
-    widths: Floats = of_draws[0, np.bitwise_count(np.arange(horizon + 1) if pulls is None else pulls)]
-    return widths
+    return of_draws[0, np.bitwise_count(np.arange(horizon + 1) if pulls is None else pulls)]
 
 
 def make_learner(plan: Plan, n_arms: int, dimension: int, ridge: float) -> Learner:

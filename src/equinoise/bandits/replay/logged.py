@@ -91,7 +91,7 @@ def kept_share(frame: DataFrame, propensity: object, labels: tuple[Hashable, ...
     return shares
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Replay(History):
     """What a policy would have done in a logged experiment: N rounds out of M rows, K arms.
 
@@ -209,8 +209,8 @@ def replay(
     >>> import pandas as pd
     >>> log = pd.DataFrame({"arm": list("abbaabab"), "reward": [1, 0, 0, 1, 0, 1, 1, 0]})
     >>> shown = replay("ucb", log)
-    >>> shown.n_used, shown.n_rows, shown.rows.tolist()
-    (5, 8, [0, 1, 3, 4, 6])
+    >>> shown, shown.n_rows, shown.rows.tolist()
+    (Replay(ucb, 5 rounds, 2 arms), 8, [0, 1, 3, 4, 6])
     >>> shown.summary()
       arm  pulls  mean  logged  logged_mean
     0   a      4  0.75       4         0.75
@@ -277,8 +277,7 @@ def _uniforms(key: Words, entity: int, replicate: int, n: int) -> Floats:
     states, words = np.empty((4, 1), dtype=np.uint64), np.empty((n, 1), dtype=np.uint64)
     start_streams(key, entity, replicate, SAMPLE, states)
     fill_words(states, n, words)
-    uniforms: Floats = ((words[:, 0] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    return uniforms
+    return ((words[:, 0] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
 def report(

@@ -54,11 +54,9 @@ def tableau(
 
     Examples
     --------
-    >>> tableau([0.9, 0.5], 4, seed=1)
+    >>> tableau([0.9, 0.5], 2, seed=1)
     array([[1., 1.],
-           [1., 0.],
-           [1., 0.],
-           [1., 1.]])
+           [1., 0.]])
     """
     kind = _checks.choice("reward", reward, REWARDS)
     low, high = REWARDS[kind]
@@ -77,8 +75,7 @@ def tableau(
     fill_tape(tape, make_streams(stream_key(seed), first, 1), rounds, spread)
     if kind == "bernoulli":
         return (tape.reward < given).astype(np.float64)
-    rewards: Floats = tape.reward + given
-    return rewards
+    return tape.reward + given
 
 
 def interact(
@@ -122,9 +119,8 @@ def interact(
     Examples
     --------
     >>> table = tableau([0.9, 0.5, 0.4], 100, seed=1)
-    >>> asked = interact("ucb", table)
     >>> played = interact("ucb", table, form="online")
-    >>> bool((asked.arms == played.arms).all()), int(asked.pulls.sum())
+    >>> bool((interact("ucb", table).arms == played.arms).all()), int(played.pulls.sum())
     (True, 100)
     """
     chosen = choose(policy, epsilon, ties, options)
