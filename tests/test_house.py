@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_140,
     "games": 3_409,
     "efb": 2_691,
-    "nvo": 5_439,
+    "nvo": 5_470,
     "bandits": 5_288,
     "inference": 1_958,
     "experiments": 3_934,

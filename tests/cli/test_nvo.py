@@ -646,8 +646,7 @@ def test_bad_files_are_one_line_and_exit_2(capsys, text, words):
     [
         ("0.3123 0.3912", ["--whole"], "--whole must be False where no whole number is"),
         ("0.3123 0.3912", ["--spike", "7"], "--spike must be within the bounds, got 7.0"),
-        ("1.23e307 -3.45e307", [], "must leave a finite range"),
-        ("1.23e308 -1.45e308", [], "--column must span a finite range"),
+        ("1.23e307 -3.45e307", [], "--column must be at most 1e+150 in size"),
         ("1.23 inf", [], "--column must hold finite numbers"),
     ],
 )

@@ -21,7 +21,7 @@ from equinoise.nvo.bound import lower_bound
 from equinoise.nvo.gaussian import GaussianGame
 from equinoise.nvo.search import Found, anneal, arrays, exhaustive, genetic
 from equinoise.nvo.search.dynamics import Table, ratio_limits
-from equinoise.nvo.search.kernels import enumeration as kernels, moves
+from equinoise.nvo.search.kernels import draws, enumeration as kernels, moves
 
 COMPILED = not numba.config.DISABLE_JIT
 STEPS = 10_000 if COMPILED else 60
@@ -256,6 +256,57 @@ def test_excess_is_zero_iff_the_upper_limit_holds(seed):
 # ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_divergence_changes_by_no_less_than_its_slope_says(seed):
+    rng = np.random.default_rng([35, seed])
+    masses, counts, _ = a_game(seed, max_bins=6, max_records=30)
+    table = Table(masses, counts, 1.0)
+    n_scales, of = table.shape[1], table.game.masses
+    state = table.state(
+        np.concatenate([rng.multinomial(k, np.full(n_scales, 1 / n_scales)) for k in table.records])
+    )
+    moves.tilt(table.game, state)
+    before = np.array(state.counts)
+    for _ in range(20):
+        a, f, t, b, g, u = move = a_move(rng, state, n_scales)
+        least = moves.least_change(table.game, state, *move)
+        change = a * (of[t] - of[f]) + b * (of[u] - of[g])
+        assert least == pytest.approx(-(table.game.share / (before @ of) * change).sum(), rel=1e-9, abs=1e-13)
+        after = before.copy()
+        moves._shift(after, *move)
+        if (after >= 0).all():
+            assert least <= table.evaluate(after)[1] - table.evaluate(before)[1] + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_the_slope_refuses_would_have_been_refused(seed):
+    """Every transfer judged in full, in plain Python, leads to the same profile."""
+    masses, counts, epsilon = a_game(seed, max_bins=6, max_records=40)
+    table = Table(masses, counts, 1.0 + epsilon)
+    game, words = table.game, np.zeros((2, 4), dtype=np.uint64)
+    state, other = table.state(table.uniform(0)), table.state(table.uniform(0))
+    satisfied, now = table.evaluate(state.counts)
+    if satisfied < game.n:
+        return
+    for row in words:
+        draws.first_words(stream_key(seed), 0, row)
+    heat, factor, n_steps = 0.05, 0.99, 300
+    numbers = np.array([now, now, heat, factor])
+    moves.anneal(game, state, state.counts.copy(), words[0], numbers, 0.4, n_steps)
+    for _ in range(n_steps):
+        heat *= factor
+        *move, patience = draws.draw(
+            game.n_scales, other.counts, other.used[: other.numbers[0]], words[1], 0.4
+        )
+        if moves.allowed(game, other, *move):
+            then = evaluation.divergence(game, other.trial, other.work)
+            if then <= now + heat * patience:
+                moves.accept(game, other, *move)
+                now = then
+    assert state.counts.tolist() == other.counts.tolist()
+    assert numbers[0] == now
+
+
 @pytest.mark.compiled
 def test_annealing_finds_the_optimum_of_games_that_can_be_enumerated():
     """Of 400 random games at least 90% of those that have a certified profile; it is 99% as a rule."""
@@ -294,7 +345,7 @@ def test_the_best_profile_on_the_way_is_kept(seed):
     satisfied, now = table.evaluate(state.counts)
     if satisfied < table.game.n:
         return
-    moves.first_words(stream_key(seed), 0, words)
+    draws.first_words(stream_key(seed), 0, words)
     best, numbers, least = state.counts.copy(), np.array([now, now, 1e3, 1.0]), now
     for _ in range(40):
         moves.anneal(table.game, state, best, words, numbers, 0.4, 3)
@@ -340,7 +391,7 @@ def test_the_same_seed_gives_the_same_bits(monkeypatch):
 def test_streams_of_seeds_and_replicates_differ():
     words = np.zeros((4, 4), dtype=np.uint64)
     for row, (seed, replicate) in zip(words, ((0, 0), (0, 1), (1, 0), (1, 1)), strict=True):
-        moves.first_words(stream_key(seed), replicate, row)
+        draws.first_words(stream_key(seed), replicate, row)
     assert len(np.unique(words)) == 16
     truth = np.random.Philox(counter=(10 << 192) - 1, key=stream_key(0))
     assert words[0].tolist() == truth.random_raw(4).tolist()

@@ -16,7 +16,7 @@ from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Ints, Iterator, Words
 from equinoise.nvo.registry import INTERRUPTED, SEARCHES
 from equinoise.nvo.search.dynamics import Found, Table, checked_counts
-from equinoise.nvo.search.kernels import enumeration, moves
+from equinoise.nvo.search.kernels import draws, enumeration, moves
 
 _PIECE = 20_000  # steps, or profiles, between two looks at whether the user wants to stop
 _LARGEST_ENUMERATION = 20_000_000
@@ -56,7 +56,7 @@ def anneal(
         first.append(given[table.occupied].ravel())
     steps = min(steps, _affordable(table))
     words = np.zeros(4, dtype=np.uint64)
-    moves.first_words(stream_key(seed), replicate, words)
+    draws.first_words(stream_key(seed), replicate, words)
     chosen = _certified_start(table, first, words, steps)
     if table.evaluate(chosen)[0] < table.game.n or table.shape[1] < 2:
         return table.found(chosen)

@@ -5,16 +5,15 @@ keeps the three largest masses at every x, so the largest one without the two ty
 is known at once. At the end transfers are accepted by gain alone.
 """
 
-import numpy as np
-
 from equinoise._jit import njit
-from equinoise._random import SEARCH, exponential, integer, next_word, philox
 from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 from equinoise.nvo.kernels import MARGIN, Game, divergence, evaluate
+from equinoise.nvo.search.kernels.draws import draw
 
 _SOMETHING = 5e-324  # the least positive number: who is alone somewhere is revealed outright
 _ROUNDING = 1e-11  # of the largest mass since the last fresh sum: more than differences may have lost
 _FRESH = 1e-4  # a mass below this part of that largest one is added up anew
+_DOUBT = 1e-11  # nats: more than divergences and slopes are rounded by
 _ACCEPTED = 512  # transfers between two fresh sums, at most
 
 
@@ -25,7 +24,7 @@ class State(NamedTuple):
     -1; numbers int64[2]: n_used, accepted transfers since the last fresh sums; mass, peak, trial float64[K]:
     sum of masses, its largest value since the last fresh sums, its value after the transfer on trial;
     top float64[3, K], who int64[3, K]: the three largest masses of used types, and whose they are (-1 none);
-    work float64[3, K]: scratch.
+    work float64[3, K]: scratch; slope float64[K]: of the divergence by the mass, see :func:`tilt`.
     """
 
     counts: Ints
@@ -38,6 +37,7 @@ class State(NamedTuple):
     top: Floats
     who: Ints
     work: Floats
+    slope: Floats
 
 
 @njit
@@ -233,6 +233,26 @@ def _list(game: Game, state: State, t: int) -> None:
 
 
 @njit
+def tilt(game: Game, state: State) -> None:
+    """Fill slope with the derivatives of the divergence by the mass at every x."""
+    for x in range(state.mass.size):
+        state.slope[x] = -game.share[x] / state.mass[x] if game.share[x] > 0.0 else 0.0
+
+
+@njit(fastmath={"reassoc"})  # a sum in any order: what hangs on it allows for far more than rounding
+def least_change(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: int) -> float:
+    """Return what two transfers change the divergence by along its slope: convex, it changes by no less."""
+    masses, slope = game.masses, state.slope
+    one = two = 0.0
+    for x in range(slope.size):
+        one += slope[x] * (masses[t, x] - masses[f, x])
+    if b > 0:
+        for x in range(slope.size):
+            two += slope[x] * (masses[u, x] - masses[g, x])
+    return float(a) * one + float(b) * two
+
+
+@njit
 def excess(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: int) -> float:
     """Return the sum over x of (1 - high mass / (largest used mass))+ after two transfers; fill trial."""
     _try(game, state, a, f, t, b, g, u)
@@ -244,61 +264,6 @@ def excess(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: 
         if game.high * state.trial[x] < need:
             total += 1.0 - game.high * state.trial[x] / need
     return total
-
-
-_THREE = np.uint64(3)
-
-
-@njit
-def first_words(key: Words, replicate: int, words: Words) -> None:
-    """Fill words uint64[4], the state of a xoshiro256++ stream, from its address."""
-    zero = np.uint64(0)
-    words[0], words[1], words[2], words[3] = philox(key[0], key[1], zero, zero, np.uint64(replicate), SEARCH)
-
-
-@njit(forceinline=True)
-def _amount(word: Any, other: Any, count: int) -> Any:
-    """Draw how many of count records move: all (1/2), one (1/4), any number (1/4)."""
-    kind = word & _THREE
-    if kind >= 2:
-        return count
-    return 1 if kind == 1 else 1 + integer(other, count)
-
-
-@njit(forceinline=True)
-def _target(word: Any, f: int, n_scales: int) -> Any:
-    """Draw another type of the same bin."""
-    v = f % n_scales
-    w = integer(word, n_scales - 1)
-    return f - v + w + int(w >= v)
-
-
-@njit
-def _draw(game: Game, state: State, words: Words, pair: float) -> Any:
-    """Draw one transfer, or with probability `pair` two: (a, f, t, b, g, u), and an exponential variable."""
-    s0, s1, s2, s3 = words[0], words[1], words[2], words[3]
-    w0, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-    w1, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-    w2, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-    w3, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-    n_used = state.numbers[0]
-    f = state.used[integer(w0, n_used)]
-    t = _target(w1, f, game.n_scales)
-    a = _amount(w1, w2, state.counts[f])
-    patience = exponential(w3)
-    b, g, u = 0, t, t
-    w0, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-    if integer(w0, 1 << 20) < pair * (1 << 20):
-        w1, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        w2, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        w3, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
-        other = state.used[integer(w1, n_used)]
-        into = _target(w2, other, game.n_scales)
-        if other != f and other != t and into != f:
-            g, u = other, into
-            b = _amount(w2, w3, state.counts[g])
-    words[0], words[1], words[2], words[3] = s0, s1, s2, s3
-    return a, f, t, b, g, u, patience
 
 
 @njit(forceinline=True)
@@ -320,9 +285,14 @@ def anneal(
     """
     now, least, temperature, factor = numbers[0], numbers[1], numbers[2], numbers[3]
     kept = now > least
+    tilt(game, state)
     for _ in range(n_steps):
         temperature *= factor
-        a, f, t, b, g, u, patience = _draw(game, state, words, pair)
+        a, f, t, b, g, u, patience = draw(
+            game.n_scales, state.counts, state.used[: state.numbers[0]], words, pair
+        )
+        if least_change(game, state, a, f, t, b, g, u) > temperature * patience + _DOUBT:
+            continue
         if not allowed(game, state, a, f, t, b, g, u):
             continue
         then = divergence(game, state.trial, state.work)
@@ -332,6 +302,7 @@ def anneal(
             copy(state.counts, best)
             kept = True
         accept(game, state, a, f, t, b, g, u)
+        tilt(game, state)
         now = then
         if now < least:
             least = now
@@ -380,7 +351,9 @@ def repair(game: Game, state: State, words: Words, numbers: Floats, pair: float,
     found = False
     for _ in range(n_steps):
         temperature *= factor
-        a, f, t, b, g, u, patience = _draw(game, state, words, pair)
+        a, f, t, b, g, u, patience = draw(
+            game.n_scales, state.counts, state.used[: state.numbers[0]], words, pair
+        )
         then = excess(game, state, a, f, t, b, g, u)
         if then <= now + temperature * patience:
             found = then <= 0.0 and allowed(game, state, a, f, t, b, g, u)
