@@ -609,6 +609,21 @@ WRONG = [
 ]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+def test_links_in_a_ring_are_one_line(capsys):
+    Path("one").symlink_to("two")
+    Path("two").symlink_to("one")
+    for arguments, code in (
+        (["nvo", "one", *GOOD[2:]], 2),
+        ([*GOOD, "--out", "one"], 2),
+        ([*GOOD, "--ledger", "one"], 1),
+    ):
+        assert main(arguments) == code
+        err = capsys.readouterr().err
+        assert err.startswith("equinoise: ") and "'one'" in err and err.count("\n") == 1
+    assert sorted(names(".")) == ["one", "people.csv", "two"]
+
+
 @pytest.mark.parametrize(("arguments", "words"), WRONG, ids=lambda value: " ".join(value[-3:]))
 def test_wrong_use_is_one_line_and_exit_2(capsys, arguments, words):
     assert main(arguments) == 2
