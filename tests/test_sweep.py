@@ -149,14 +149,14 @@ def test_points_are_kept_and_a_grid_may_grow(tmp_path, monkeypatch):
 
 
 def test_names_of_folders_say_the_parameters_and_stay_when_the_version_changes(monkeypatch):
-    name = _sweep._folder({"policy": "private ucb", "epsilon": 0.5, "x": "a/../b" * 20})
+    name = _sweep.folder_of({"policy": "private ucb", "epsilon": 0.5, "x": "a/../b" * 20})
     assert name.startswith("epsilon=0.5-policy=private-ucb-x=a-..-b")
     assert len(name) < 80
     assert "/" not in name
-    other = _sweep._folder({"policy": "private ucb", "epsilon": 0.5, "x": "a/../b" * 20 + "c"})
+    other = _sweep.folder_of({"policy": "private ucb", "epsilon": 0.5, "x": "a/../b" * 20 + "c"})
     assert other != name  # which begin alike
     monkeypatch.setattr("equinoise._checkpoint.__version__", "9")
-    assert name == _sweep._folder({"x": "a/../b" * 20, "epsilon": 0.5, "policy": "private ucb"})
+    assert name == _sweep.folder_of({"x": "a/../b" * 20, "epsilon": 0.5, "policy": "private ucb"})
 
 
 def test_parquet_holds_the_frame(tmp_path, monkeypatch):

@@ -127,6 +127,8 @@ def path(name: str, value: object) -> str:
     """Return a path as a str."""
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name} must be a str or a path, got {shown(value)}")
+    if "\0" in str(value):
+        raise ValueError(f"{name} must have no null byte, got {shown(value)}")
     return os.fspath(value)
 
 

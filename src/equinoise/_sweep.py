@@ -142,7 +142,7 @@ def checked(function: Callable[..., Any], grid: Any, kept: bool) -> tuple[dict[s
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{_checks.line(error)} (at the point {_checks.line(_label(point))})") from error
-    if kept and len({_folder(point) for point in points}) < len(points):
+    if kept and len({folder_of(point) for point in points}) < len(points):
         raise ValueError("grid must have points that differ, where they are kept")
     return points
 
@@ -155,7 +155,7 @@ def perform(function: Callable[..., Any], points: tuple[dict[str, Any], ...], **
             raise TypeError(f"{name} must be left out for a function that takes none, got {value!r}")
     runs = []
     for point in points:
-        folder = None if resume is None else Path(resume, _folder(point))
+        folder = None if resume is None else Path(resume, folder_of(point))
         own = {**given, "progress": progress and _label(point), "resume": folder}
         runs.append(function(**point, **{name: value for name, value in own.items() if value}))
     return Sweep(points, tuple(runs))
@@ -212,7 +212,7 @@ def _label(point: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={_checks.shown(value)}" for name, value in point.items())
 
 
-def _folder(point: Mapping[str, Any]) -> str:
+def folder_of(point: Mapping[str, Any]) -> str:
     """Return the name of a point's folder: to read, and to tell it from others in every version."""
     point = dict(sorted(point.items()))
     words = re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))

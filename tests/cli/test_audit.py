@@ -30,6 +30,11 @@ def test_no_violation_is_0(capsys):
     assert "equinoise-audit/audit.csv" in out and err == ""
 
 
+def test_the_help_says_that_secure_noise_has_no_seed(capsys):
+    assert main(["audit", "--help"]) == 0
+    assert "secure noise" in " ".join(capsys.readouterr().out.split()).partition("--seed")[2]
+
+
 def test_a_violation_is_1_and_named(capsys, tmp_path):
     assert main(["audit", "counter", "--json", "--out", "here", "--jobs", "1"]) == 1
     out, err = capsys.readouterr()

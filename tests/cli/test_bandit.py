@@ -229,6 +229,7 @@ def test_many_arms_are_cut_and_said_to_be(capsys):
 
 
 WRONG = [
+    (["bandit", "--null", "nan"], "--null must be left out without --plan, got nan"),
     ([*SMALL, "--policy", "best"], "--policy must be one of 'ucb'"),
     ([*SMALL, "--epsilon", "0"], "--epsilon must be a positive number, got 0.0"),
     ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),

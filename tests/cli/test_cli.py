@@ -341,7 +341,7 @@ def test_a_missing_package_is_named(capsys, monkeypatch):
 
 
 def test_work_that_fails_leaves_no_files_and_exits_1(capsys, monkeypatch, tmp_path):
-    for error in (OSError(28, "No space left on device"), MemoryError()):
+    for error in (OSError(28, "No space left"), MemoryError(), RuntimeError("can't start new thread")):
 
         def fail(*arguments, error=error, **options):
             raise error
@@ -455,6 +455,12 @@ def test_closed_streams_cost_no_results(tmp_path, closed):
     assert names(tmp_path / "out") == ["regret.csv", "regret.png", "run.json"]
     assert ("Wrote" in out) == (1 not in closed)
     assert err == ""
+
+
+def test_a_back_end_of_figures_that_is_not_there_costs_no_results(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "MPLBACKEND": "nothing"}
+    subprocess.run([sys.executable, "-c", START, *SMALL], cwd=tmp_path, env=environment, check=True)
+    assert names(tmp_path / "equinoise-efb") == ["regret.csv", "regret.png", "run.json"]
 
 
 def test_names_that_the_terminal_or_unicode_lack_are_shown_as_escapes(tmp_path):

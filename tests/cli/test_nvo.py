@@ -609,6 +609,21 @@ WRONG = [
 ]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+def test_links_in_a_ring_are_one_line(capsys):
+    Path("one").symlink_to("two")
+    Path("two").symlink_to("one")
+    for arguments, code in (
+        (["nvo", "one", *GOOD[2:]], 2),
+        ([*GOOD, "--out", "one"], 2),
+        ([*GOOD, "--ledger", "one"], 1),
+    ):
+        assert main(arguments) == code
+        err = capsys.readouterr().err
+        assert err.startswith("equinoise: ") and "'one'" in err and err.count("\n") == 1
+    assert sorted(names(".")) == ["one", "people.csv", "two"]
+
+
 @pytest.mark.parametrize(("arguments", "words"), WRONG, ids=lambda value: " ".join(value[-3:]))
 def test_wrong_use_is_one_line_and_exit_2(capsys, arguments, words):
     assert main(arguments) == 2
@@ -622,7 +637,7 @@ def test_wrong_use_is_one_line_and_exit_2(capsys, arguments, words):
 BAD_FILES = [
     ("", "FILE must be a CSV file in UTF-8 with a header, got 'bad.csv', which is empty"),
     ("a\n", "--column must hold numbers, got none in 'a'"),
-    ("a\n1\n", "--column must be at least 2"),
+    ("a\n1\n", "--column must be at least 2 numbers, got 1\n"),
     ("a\n1\n\n3\n", "--column must have no missing value"),
     ("a\n1\ninf\n", "--column must hold finite numbers, got an infinite one in row 2"),
     ('a\n"1,234"\n2\n', "--column must hold numbers, got text in row 1 of 'a'"),
@@ -647,6 +662,7 @@ def test_bad_files_are_one_line_and_exit_2(capsys, text, words):
         ("0.3123 0.3912", ["--whole"], "--whole must be False where no whole number is"),
         ("0.3123 0.3912", ["--spike", "7"], "--spike must be within the bounds, got 7.0"),
         ("1.23e307 -3.45e307", [], "--column must be at most 1e+150 in size"),
+        ("1.23e308 -1.45e308", [], "--column must be at most 1e+150 in size"),
         ("1.23 inf", [], "--column must hold finite numbers"),
     ],
 )

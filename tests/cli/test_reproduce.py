@@ -53,6 +53,11 @@ def interrupt(monkeypatch, i):
     monkeypatch.setattr(exhibits, "EXPERIMENTS", changed)
 
 
+def doing(*steps):
+    """Return what stderr says when experiments begin, where it is no terminal."""
+    return "".join(f"equinoise: doing {step}\n" for step in steps)
+
+
 def names(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
@@ -60,7 +65,7 @@ def names(folder):
 def test_a_report_is_written_and_a_table_printed(capsys, tmp_path):
     assert main(["reproduce", "efb", "--out", "deep/here", "--seed", "3", "--jobs", "2"]) == 0
     out, err = capsys.readouterr()
-    assert err == ""
+    assert err == doing(*NAMES)
     assert re.findall(r"^ +(efb-[\w-]+) +\d+\.\d +\S", out, re.MULTILINE) == NAMES
     assert "the regret at epsilon 8 is" in out
     assert "Wrote deep/here/report.html" in out
@@ -91,7 +96,7 @@ def test_the_folder_has_a_name_of_its_own_by_default_and_the_same_seed_gives_the
 def test_json_is_all_of_stdout(capsys, tmp_path):
     assert main(["reproduce", "efb", "--json", "--scale", "full"]) == 0
     out, err = capsys.readouterr()
-    assert err == ""
+    assert err == doing(*NAMES)
     assert json.loads(out) == json.loads((tmp_path / "equinoise-report/run.json").read_text()) | {
         "finished": json.loads(out)["finished"]
     }
@@ -130,7 +135,7 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
     assert main(["reproduce", "efb"]) == 130
     out, err = capsys.readouterr()
     kept = "equinoise: finished parts are kept: the same command goes on from them\n"
-    assert err == kept + "equinoise: interrupted\n"
+    assert err == doing(*NAMES[:3]) + kept + "equinoise: interrupted\n"
     assert re.findall(r"^ +(efb-[\w-]+) ", out, re.MULTILINE) == NAMES[:2]
     assert "Not done: 2 of 4 experiments" in out
     folder = tmp_path / "equinoise-report"
@@ -142,10 +147,12 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
 def test_ctrl_c_in_the_first_experiment_leaves_nothing(capsys, monkeypatch, tmp_path):
     interrupt(monkeypatch, 0)
     assert main(["reproduce", "efb"]) == 130
-    assert capsys.readouterr() == ("", "equinoise: interrupted\n")
+    assert capsys.readouterr() == ("", doing("efb-kuhn") + "equinoise: interrupted\n")
     assert names(tmp_path) == []
     assert main(["reproduce", "efb", "--scale", "full"]) == 130
-    assert capsys.readouterr().err.startswith("equinoise: finished parts are kept: the same command goes on")
+    assert capsys.readouterr().err.startswith(
+        doing("efb-kuhn") + "equinoise: finished parts are kept: the same command goes on"
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -184,11 +191,11 @@ sys.exit(main(["reproduce", "efb", "--out", "here"]))
     took = time.monotonic() - begun
     assert child.returncode == 130 and "So one." in out and "Not done: 1 of 2 experiments" in out
     kept = "equinoise: finished parts are kept: the same command goes on from them\n"
-    assert err == kept + "equinoise: interrupted\n"
+    assert err == doing("one", "two") + kept + "equinoise: interrupted\n"
     assert took < 3.0  # 0.7 on an idle machine
     child = start("0")
     out, err = child.communicate(timeout=60)
-    assert (child.returncode, err) == (0, "") and "began one" not in out and "began two" in out
+    assert (child.returncode, err) == (0, doing("two")) and "began one" not in out and "began two" in out
     assert re.findall(r"^ +(one|two) +(kept)?", out, re.MULTILINE) == [("one", "kept"), ("two", "")]
 
 

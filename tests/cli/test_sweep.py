@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from equinoise import _files
 from equinoise.cli import main
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -117,6 +118,10 @@ def test_every_kind_of_simulation_has_a_name(text):
         (BANDITS.replace("uniform", "ucb"), "grid must have points that differ"),
         ("resume = 'x'" + BANDITS, "resume must not be a key of 'file.toml'"),
         ('simulate="efb"\ngame="kuhn"\nhorizon=9\n[grid]\nepsilon=[4]', "game must be one of "),
+        (
+            'simulate="efb"\nhorizon=9\n[grid]\nepsilon=[4]',
+            ": simulate() missing 1 required positional argument: 'game'",
+        ),
         ('simulate="linear"\nhorizn=9\n[grid]\nn_arms=[4]', "unexpected keyword argument 'horizn'"),
     ],
 )
@@ -215,6 +220,47 @@ def test_a_slice_is_what_its_command_wrote_and_nothing_writes_into_it(capsys, mo
     assert capsys.readouterr().err == "equinoise: failed: [Errno 28] No space left on device\n"
     assert main(["merge", "a", "b", "--out", "merged"]) == 0
     assert same_files("whole", "merged")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "words"),
+    [("[0, 1, 2]", "seed=2-c9e1ff7d1148 is not in the slices"), ("[0]", "only in the slices")],
+)
+def test_a_file_with_another_grid_than_the_slices_is_refused(capsys, seeds, words):
+    for name, n in (("a", "0:4"), ("b", "4:9")):
+        assert wrote(BANDITS, "--replicates", n, out=name) == 0
+    Path("file.toml").write_text(BANDITS.replace("[0, 1]", seeds))
+    capsys.readouterr()
+    assert main(["merge", "a", "b", "--out", "merged"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(
+        "equinoise: FILE.toml must have the grid of the slices, got another: policy=ucb-seed="
+    )
+    assert words in err and err.count("\n") == 1
+    Path("file.toml").write_text(BANDITS)
+    assert main(["merge", "a", "b", "--out", "merged"]) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+@pytest.mark.parametrize("moment", ["shutil.copyfile", "equinoise.experiments.commands.sweep.Plan.run"])
+def test_a_merge_that_was_killed_is_done_again_and_one_at_work_is_not_disturbed(capsys, moment):
+    for name, n in (("whole", "9"), ("a", "0:4"), ("b", "4:9")):
+        assert wrote(BANDITS, "--replicates", n, out=name) == 0
+    kill = f"mock.patch({moment!r}, lambda *_, **__: os.kill(os.getpid(), 9)).start()"
+    command = ["merge", "a", "b", "--out", "merged"]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        [sys.executable, "-c", f"import os; from unittest import mock; {kill}; {START}", *command],
+        env=environment,
+    )
+    assert done.returncode == -signal.SIGKILL and list(Path("merged/replicates").glob("policy*"))
+    with Path("merged/replicates/.merging").open("rb") as held:
+        assert _files.claimed(held)
+        capsys.readouterr()
+        assert main(command) == 2
+        assert capsys.readouterr().err == "equinoise: --out must be a folder without slices, got merged\n"
+    assert main(command) == 0
+    assert same_files("whole", "merged") and not Path("merged/replicates/.merging").exists()
 
 
 def failing(*_):

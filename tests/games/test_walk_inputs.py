@@ -78,6 +78,7 @@ def test_players_by_label():
         ("Ann", ("Ann", "Ann"), ValueError),
         (2, ("Ann", "Bob"), ValueError),
         ("2", ("Ann", "Bob"), ValueError),
+        ("1" * 5000, ("Ann", "Bob"), ValueError),
         ("-1", ("Ann", "Bob"), ValueError),
         (-1, ("Ann", "Bob"), ValueError),
         (0.0, ("Ann", "Bob"), TypeError),

@@ -173,7 +173,7 @@ def test_a_spike_that_is_no_whole_number_is_not_rounded():
         (5.0, ValueError, r"values must have shape \(any\), got \(\)"),
         (None, ValueError, "values must have shape"),
         ([], ValueError, "values must be at least 2 numbers, got none"),
-        ([4.0], ValueError, "values must be at least 2"),
+        ([4.0], ValueError, "values must be at least 2 numbers, got 1"),
         ([4.0, 4.0], ValueError, "values must differ where bounds are not given, got one value only"),
         ([-1e308, 1e308], ValueError, "values must span a finite range"),
     ],

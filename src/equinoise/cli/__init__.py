@@ -120,6 +120,7 @@ def _hearing() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command on arguments, by default those of this process, and return the exit code."""
     _mend_streams()
+    os.environ["MPLBACKEND"] = "agg"  # figures are files: one that is not there must not end the work
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".* was interrupted: ")  # a search's, which else has a best so far
         warnings.showwarning = _warn
@@ -145,6 +146,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"failed: {str(error) or type(error).__name__}")
             return 1
         except Exception as error:
+            if isinstance(error, RuntimeError) and "start new thread" in str(error):  # ulimit -u
+                say(f"failed: {error}")
+                return 1
             if type(error).__name__ == "OtherRun":  # a folder that only the work looks into
                 say(str(error))
                 return 2

@@ -89,6 +89,8 @@ def command(
         options = bandit.parsed(policy, option or ())
         given: dict[str, Any] = {"means": numbers, "options": options, "replicates": common.span(replicates)}
         parameters = common.taken(context, bandit.Parameters, **given)
+        if null is not None and not plan:
+            raise ValueError(f"null must be left out without --plan, got {null}")
         if plan:  # what is wrong with it shows before any work
             few = dataclasses.replace(parameters, replicates=min(2, parameters.n_replicates))
             bandit.planned(parameters if ":" in replicates else few, null)

@@ -10,6 +10,7 @@ import typer
 from equinoise.cli import common
 
 _SLICED = ("bandit", "efb", "sweep")
+_MARK = ".merging"  # locked in --out/replicates until all is joined
 _ELSEWHERE = {"--out", "--replicates", "--json", "--jobs", "--dask"}  # what no slice says
 
 
@@ -33,12 +34,18 @@ def command(
             got = f"{folders[0]} and {folder}: {', '.join(names) or 'their runs'} differ"
             raise common.WrongUse(f"FOLDERS must be slices of one run, got {got}")
     kept = out / common.KEPT
+    mark, whole = kept / _MARK, kept / common.COMMAND
+    with contextlib.suppress(OSError), mark.open("rb+") as left:
+        if _files.claimed(left) and not whole.exists():  # a merge was killed
+            shutil.rmtree(kept)
     if kept.exists() or (out / common.COMMAND).exists():
         raise common.WrongUse(f"--out must be a folder without slices, got {out}")
-    with contextlib.ExitStack() as failed:
-        failed.callback(shutil.rmtree, kept, ignore_errors=True)
+    with contextlib.ExitStack() as opened, contextlib.ExitStack() as failed:
         try:
             _files.writable_folder("--out", out)
+            kept.mkdir(parents=True)
+            failed.callback(shutil.rmtree, kept, ignore_errors=True)
+            _files.claimed(opened.enter_context(mark.open("xb")))
             spans = {replicates.merge([f / common.KEPT / run for f in folders], kept / run) for run in runs}
         except (ValueError, FileNotFoundError) as error:
             raise common.WrongUse(str(error).replace("folders must", "FOLDERS must")) from error
@@ -49,8 +56,9 @@ def command(
         given = [(name, value) for name, values in what.items() for value in values]
         words += [f"{name}={value}" for name, value in given if name.startswith("-")]
         words += ["--", *(value for name, value in given if not name.startswith("-"))]
-        code = app(args=words, standalone_mode=False)
+        code = app(args=words, standalone_mode=False, obj=set(runs))
         failed.pop_all()
+        mark.unlink()
     print(f"Joined {len(folders)} slices: replicates {span.start} to {span.stop - 1}")
     raise typer.Exit(code if isinstance(code, int) else 0)
 

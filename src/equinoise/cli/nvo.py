@@ -5,6 +5,7 @@ import csv
 import importlib.util
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -148,7 +149,7 @@ def command(
         if several and not file.is_file():
             raise ValueError(f"path must be a file where there are several columns, got {str(file)!r}")
         for what, path in (("FILE", file), ("--ledger", ledger or file)):
-            if path.resolve().is_relative_to(out.resolve()):
+            if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(out)):  # or links in a ring
                 lost = f"in which {what} would be overwritten"
                 raise ValueError(f"out must not be a folder {lost}, got {str(out)!r}")
         again: Any = {"margin": margin}

@@ -93,9 +93,9 @@ def _threads(n: int) -> Iterator[tuple[Executor, Executor]]:
 
 @contextlib.contextmanager
 def _bars(steps: tuple[Any, ...]) -> Iterator[Callable[[Any, float], None]]:
-    """Show a bar for each experiment that has begun and one for all, on stderr where that is a terminal."""
+    """Show a bar for each experiment that has begun and one for all; a line where stderr is no terminal."""
     if not sys.stderr.isatty():
-        yield lambda step, share: None
+        yield lambda step, share: None if share else say(f"doing {step.name}")
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn

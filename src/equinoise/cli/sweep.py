@@ -32,6 +32,8 @@ def command(
     own = {} if replicates else {"n_replicates": "n_replicates"}  # a key of the file
     with common.refusing(context, **own) as (folder, workers):
         plan = sweep.Plan.read(file, None if replicates is None else common.span(replicates))
+        if context.obj is not None:  # the points that `equinoise merge` joined
+            plan.refuse_other_points(context.obj)
     with workers as pool:
         made = plan.run(pool, folder / common.KEPT, progress=True)
     written = made.write(folder)

@@ -215,8 +215,8 @@ def _performed(
     if report.finished:
         _write(folder, {}, report, earlier)
     for step in report.steps:
-        watch(step, 0.0)
         if step in report.left:
+            watch(step, 0.0)
             blocks = folder / _UNFINISHED / step.name
             settings = replace(report.settings, resume=str(blocks) if report.settings.full else None)
             begun, worked = time.perf_counter(), time.process_time()

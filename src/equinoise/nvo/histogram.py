@@ -264,7 +264,7 @@ def _column(values: ArrayLike) -> Array:
     if given.dtype.kind not in "iuf":
         _refuse(given)
     if given.size < 2:
-        raise ValueError("values must be at least 2: without the only one nothing would be left, got 1")
+        raise ValueError("values must be at least 2 numbers, got 1")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         where = int(np.isfinite(given).argmin())
         raise ValueError(f"values must be finite, got {given[where]} at index {where}")

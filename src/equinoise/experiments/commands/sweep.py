@@ -20,6 +20,9 @@ def _play(game: Any, player: Any = 0, opponents: Any = "uniform", **options: Any
     return efb.simulate(*load(*given), **options)
 
 
+_play.__qualname__ = "simulate"  # as Python calls it where an argument is missing
+
+
 SIMULATE: dict[str, Callable[..., Any]] = {
     "bandits": bandits.simulate,
     "linear": bandits.linear.simulate,
@@ -61,6 +64,13 @@ class Plan:
         """What is called at each point."""
         fixed = {name: value for name, value in self.given.items() if name != "simulate"}
         return functools.partial(SIMULATE[self.given["simulate"]], **fixed)
+
+    def refuse_other_points(self, folders: set[str]) -> None:
+        """Raise ValueError where the folders that were kept are those of other points."""
+        own = set(map(_sweep.folder_of, self.points))
+        if changed := sorted(own ^ folders):
+            where = "not in the slices" if changed[0] in own else "only in the slices"
+            raise ValueError(f"file must have the grid of the slices, got another: {changed[0]} is {where}")
 
     def run(self, executor: Executor | None, resume: Path, progress: bool = False) -> "Swept":
         """Run all points, kept in a folder."""

@@ -214,7 +214,7 @@ def check_source(source: object) -> None:
 
 def player_number(labels: Sequence[str], player: object) -> int:
     """Return a player's number, given that (even as a string) or a label, which comes first."""
-    if isinstance(player, str) and player.isdecimal() and list(labels).count(player) != 1:
+    if isinstance(player, str) and len(player) < 9 and player.isdecimal() and list(labels).count(player) != 1:
         player = int(player)
     if not isinstance(player, str):
         return _checks.integer("player", player, 0, len(labels) - 1)
