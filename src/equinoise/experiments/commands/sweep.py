@@ -14,19 +14,17 @@ from equinoise.report.exhibit import csv_bytes
 _load = functools.lru_cache(maxsize=4)(games.load)
 
 
-def _play(game: Any, player: Any = 0, opponents: Any = "uniform", **options: Any) -> efb.EfbRun:
+def simulate(game: Any, player: Any = 0, opponents: Any = "uniform", **options: Any) -> efb.EfbRun:
+    """Simulate a game, which is loaded once for all points."""
     given = game, player, opponents
     load = games.load if any(isinstance(one, dict | list) for one in given) else _load
     return efb.simulate(*load(*given), **options)
 
 
-_play.__qualname__ = "simulate"  # as Python calls it where an argument is missing
-
-
 SIMULATE: dict[str, Callable[..., Any]] = {
     "bandits": bandits.simulate,
     "linear": bandits.linear.simulate,
-    "efb": _play,
+    "efb": simulate,
     "self-play": efb.self_play,
 }
 
