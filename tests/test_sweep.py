@@ -43,6 +43,19 @@ def test_points_may_be_listed_and_have_other_names_each():
     np.testing.assert_array_equal(frame["delay"].dropna(), np.full(10, 2.0))
 
 
+def test_a_parameter_that_a_point_leaves_out_is_as_its_run_says_with_all_digits():
+    made = replicates.sweep(
+        SIMULATE, [{"policy": "ucb", "delay": 2}, {"policy": "uniform", "seed": 2**62 + 1}]
+    )
+    for frame in (made.to_frame(), made.summary()):
+        assert frame["seed"].drop_duplicates().tolist() == [0, 2**62 + 1]
+        assert not frame.attrs
+    new = replicates.sweep(functools.partial(SIMULATE, policy="ucb"), {"seed": [2**62 + 1, None]}).to_frame()
+    assert new["seed"].dropna().unique().tolist() == [2**62 + 1]
+    assert new["seed"].isna().sum() == 10
+    assert not new.attrs
+
+
 def test_what_is_no_number_and_no_word_is_text():
     task = functools.partial(bandits.simulate, "uniform", horizon=4)
     frame = replicates.sweep(
