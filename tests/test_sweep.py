@@ -172,6 +172,14 @@ def test_names_of_folders_say_the_parameters_and_stay_when_the_version_changes(m
     assert name == _sweep.folder_of({"x": "a/../b" * 20, "epsilon": 0.5, "policy": "private ucb"})
 
 
+def test_numbers_of_numpy_name_the_folders_of_the_same_numbers(tmp_path):
+    for seeds in (np.arange(2), range(2)):
+        replicates.sweep(functools.partial(SIMULATE, policy="ucb"), {"seed": seeds}, resume=tmp_path)
+    assert sorted(path.name[:7] for path in tmp_path.iterdir()) == ["seed=0-", "seed=1-"]
+    assert _sweep.folder_of({"x": np.float64(0.5)}) == _sweep.folder_of({"x": 0.5})
+    assert _sweep.folder_of({"x": np.float64(1)}) != _sweep.folder_of({"x": np.int64(1)})
+
+
 def test_parquet_holds_the_frame(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     made = replicates.sweep(SIMULATE, {"policy": ["ucb"], "epsilon": [None, 1.0]})

@@ -194,7 +194,7 @@ def names_of(points: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _cell(value: Any) -> Any:
     """Return a value as a column has it."""
-    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+    plain = value.item() if getattr(value, "ndim", 1) == 0 else value  # of NumPy
     return plain if isinstance(plain, int | float | str | None) else str(_results.plain(plain))
 
 
@@ -214,6 +214,6 @@ def _label(point: Mapping[str, Any]) -> str:
 
 def folder_of(point: Mapping[str, Any]) -> str:
     """Return the name of a point's folder: to read, and to tell it from others in every version."""
-    point = dict(sorted(point.items()))
+    point = {k: v.item() if getattr(v, "ndim", 1) == 0 else v for k, v in sorted(point.items())}
     words = re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))
     return f"{words[:60]}-{fingerprint(point, '')[:12]}"
