@@ -43,6 +43,19 @@ def test_points_may_be_listed_and_have_other_names_each():
     np.testing.assert_array_equal(frame["delay"].dropna(), np.full(10, 2.0))
 
 
+def test_a_parameter_that_a_point_leaves_out_is_as_its_run_says_with_all_digits():
+    made = replicates.sweep(
+        SIMULATE, [{"policy": "ucb", "delay": 2}, {"policy": "uniform", "seed": 2**62 + 1}]
+    )
+    for frame in (made.to_frame(), made.summary()):
+        assert frame["seed"].drop_duplicates().tolist() == [0, 2**62 + 1]
+        assert not frame.attrs
+    new = replicates.sweep(functools.partial(SIMULATE, policy="ucb"), {"seed": [2**62 + 1, None]}).to_frame()
+    assert new["seed"].dropna().unique().tolist() == [2**62 + 1]
+    assert new["seed"].isna().sum() == 10
+    assert not new.attrs
+
+
 def test_what_is_no_number_and_no_word_is_text():
     task = functools.partial(bandits.simulate, "uniform", horizon=4)
     frame = replicates.sweep(
@@ -157,6 +170,14 @@ def test_names_of_folders_say_the_parameters_and_stay_when_the_version_changes(m
     assert other != name  # which begin alike
     monkeypatch.setattr("equinoise._checkpoint.__version__", "9")
     assert name == _sweep.folder_of({"x": "a/../b" * 20, "epsilon": 0.5, "policy": "private ucb"})
+
+
+def test_numbers_of_numpy_name_the_folders_of_the_same_numbers(tmp_path):
+    for seeds in (np.arange(2), range(2)):
+        replicates.sweep(functools.partial(SIMULATE, policy="ucb"), {"seed": seeds}, resume=tmp_path)
+    assert sorted(path.name[:7] for path in tmp_path.iterdir()) == ["seed=0-", "seed=1-"]
+    assert _sweep.folder_of({"x": np.float64(0.5)}) == _sweep.folder_of({"x": 0.5})
+    assert _sweep.folder_of({"x": np.float64(1)}) != _sweep.folder_of({"x": np.int64(1)})
 
 
 def test_parquet_holds_the_frame(tmp_path, monkeypatch):

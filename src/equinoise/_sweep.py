@@ -55,7 +55,8 @@ class Sweep:
     def to_frame(self) -> DataFrame:
         """Return all runs' long frames in one, parameters first, with what made each run and the version.
 
-        A parameter is as it was given, or text where it is neither numbers of 64 bits nor words alone.
+        A parameter is as it was given, or text where it is neither numbers of 64 bits nor words alone. One
+        that a point leaves out is as its run says, or missing.
         """
         return self._joined([run.to_frame() for run in self.runs])
 
@@ -73,14 +74,14 @@ class Sweep:
     def _joined(self, frames: Sequence[DataFrame]) -> DataFrame:
         import pandas as pd
 
-        given = {name: [point.get(name) for point in self.points] for name in names_of(self.points)}
+        told = [{str(name): value for name, value in frame.attrs.items()} for frame in frames]
+        made = [own | point for own, point in zip(told, self.points, strict=True)]
         whole = pd.concat(frames, ignore_index=True)
-        whole.attrs = {}
-        made = {str(name): [frame.attrs[name] for frame in frames] for name in frames[0].attrs}
-        given |= {name: cells for name, cells in made.items() if name not in given and name not in whole}
-        sizes = [len(frame) for frame in frames]
-        columns = {name: pd.Series(_column(cells)).repeat(sizes).array for name, cells in given.items()}
-        rest = whole.drop(columns=[name for name in given if name in whole])
+        sizes, names = [len(frame) for frame in frames], names_of(self.points)
+        names += [name for name in names_of(told) if name not in names and name not in whole]
+        cells = {name: _column([one.get(name) for one in made]) for name in names}
+        columns = {name: pd.Series(**own).repeat(sizes).array for name, own in cells.items()}
+        rest = whole.drop(columns=[name for name in names if name in whole])
         return pd.concat([pd.DataFrame(columns), rest], axis=1)
 
 
@@ -193,19 +194,18 @@ def names_of(points: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _cell(value: Any) -> Any:
     """Return a value as a column has it."""
-    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
-    scalar = plain is None or isinstance(plain, bool | int | float | str)
-    return plain if scalar else str(_results.plain(plain))
+    plain = value.item() if getattr(value, "ndim", 1) == 0 else value  # of NumPy
+    return plain if isinstance(plain, int | float | str | None) else str(_results.plain(plain))
 
 
-def _column(values: Sequence[Any]) -> list[Any]:
-    """Return values as a column of one type, as Parquet needs."""
+def _column(values: Sequence[Any]) -> dict[str, Any]:
+    """Return cells of one type, as Parquet needs, and a type that keeps all digits beside None."""
     cells = [_cell(value) for value in values]
     kinds = {type(cell) for cell in cells if cell is not None}
     wide = any(isinstance(cell, int) and cell.bit_length() > 63 for cell in cells)
     if wide or (len(kinds) > 1 and kinds != {int, float}):
-        return [cell if cell is None else str(cell) for cell in cells]
-    return cells
+        return {"data": [cell if cell is None else str(cell) for cell in cells]}
+    return {"data": cells, "dtype": "Int64" if kinds == {int} and None in cells else None}
 
 
 def _label(point: Mapping[str, Any]) -> str:
@@ -214,6 +214,6 @@ def _label(point: Mapping[str, Any]) -> str:
 
 def folder_of(point: Mapping[str, Any]) -> str:
     """Return the name of a point's folder: to read, and to tell it from others in every version."""
-    point = dict(sorted(point.items()))
+    point = {k: v.item() if getattr(v, "ndim", 1) == 0 else v for k, v in sorted(point.items())}
     words = re.sub(r"[^\w.=+-]+", "-", _label(point).replace("'", ""))
     return f"{words[:60]}-{fingerprint(point, '')[:12]}"

@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 from tests import naive_bandits
 
+import equinoise
 from equinoise.bandits import POLICIES, report, simulate
 from equinoise.bandits.replay.tableau import History, Replay, interact, replay, tableau
 
@@ -150,6 +151,16 @@ def test_interact_plays_the_plain_policy(policy):
     expected = naive_bandits.play(plain, table, noise, ties)
     shown = interact(policy, table, epsilon=epsilon_of(policy, 2.0), seed=6, replicate=2)
     assert shown.arms.tolist() == expected
+
+
+def test_frames_say_what_made_them():
+    log = pd.DataFrame({"arm": list("abba"), "reward": [1, 0, 1, 0]})
+    for policy in ("private-ucb", "uniform", "epsilon-greedy"):
+        shown = replay(policy, log, epsilon=2)
+        frames = interact(policy, np.eye(3), epsilon=2).to_frame(), shown.to_frame(), shown.summary()
+        epsilon = 2.0 if policy == "private-ucb" else None
+        for frame in frames:
+            assert frame.attrs == {"policy": policy, "epsilon": epsilon, "version": equinoise.__version__}
 
 
 def test_long_tableaus_draw_noise_again():

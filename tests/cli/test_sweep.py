@@ -71,6 +71,7 @@ def test_a_sweep_writes_a_table_of_all_points(capsys):
     assert list(found[0])[:5] == ["policy", "seed", "epsilon", "version", "replicate"]
     document = json.loads(Path("out/run.json").read_bytes())
     assert document["points"][1] == {"policy": "ucb", "seed": 1}
+    assert document["seed"] == [0, 1, 0, 1]
     assert document["parameters"]["horizon"] == 40
     assert wrote(BANDITS, "--json") == 0
     assert json.loads(capsys.readouterr().out)["experiment"] == "sweep"

@@ -215,7 +215,7 @@ class History:
         """Return one row per round: round (from 0), arm, reward; and propensity, of the arm, where known."""
         import pandas as pd
 
-        rounds = np.arange(len(self.arms))
+        rounds, known = np.arange(len(self.arms)), self.propensities
         frame = pd.DataFrame({"round": rounds, "arm": self.arms, "reward": self.rewards})
-        known = self.propensities
-        return frame if known is None else frame.assign(propensity=known[rounds, self.arms])
+        frame = frame if known is None else frame.assign(propensity=known[rounds, self.arms])
+        return _results.made_by(frame, policy=self.policy, epsilon=self.epsilon)

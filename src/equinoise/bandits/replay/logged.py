@@ -130,7 +130,7 @@ class Replay(History):
         return len(self.rows)
 
     def to_frame(self) -> DataFrame:
-        """Return one row per round: round (from 0), row (of the log), arm (its label), reward."""
+        """Return one row per round: round, row (of the log), arm (its label), reward; propensity if known."""
         import pandas as pd
 
         label = pd.Series(self.labels, dtype=object)[self.arms].infer_objects()
@@ -143,7 +143,8 @@ class Replay(History):
         import pandas as pd
 
         columns = {"arm": list(self.labels), "pulls": self.pulls, "mean": self.means}
-        return pd.DataFrame({**columns, "logged": self.logged, "logged_mean": self.logged_means})
+        frame = pd.DataFrame({**columns, "logged": self.logged, "logged_mean": self.logged_means})
+        return _results.made_by(frame, policy=self.policy, epsilon=self.epsilon)
 
 
 def replay(
@@ -265,8 +266,7 @@ def walked(
     if len(rows) < min(rounds, _FEW * len(arms)):
         expected = f"about {keep.sum() / len(labels):,.0f} were expected, one in {len(labels)} of those kept"
         warnings.warn(f"replay used {len(rows):,} of {len(arms):,} rows: {expected}", stacklevel=3)
-    used = arm_means(arms[rows], rewards[rows], len(labels))
-    logged = arm_means(arms, rewards, len(labels))
+    used, logged = (arm_means(arms[i], rewards[i], len(labels)) for i in (rows, slice(None)))
     return Replay(arms[rows], rewards[rows], *used, *named, shares, rows, labels, *logged)
 
 

@@ -16,9 +16,8 @@ _load = functools.lru_cache(maxsize=4)(games.load)
 
 def simulate(game: Any, player: Any = 0, opponents: Any = "uniform", **options: Any) -> efb.EfbRun:
     """Simulate a game, which is loaded once for all points."""
-    given = game, player, opponents
-    load = games.load if any(isinstance(one, dict | list) for one in given) else _load
-    return efb.simulate(*load(*given), **options)
+    load = games.load if any(isinstance(one, dict | list) for one in (game, player, opponents)) else _load
+    return efb.simulate(*load(game, player, opponents), **options)
 
 
 SIMULATE: dict[str, Callable[..., Any]] = {
@@ -86,8 +85,9 @@ class Swept:
     seconds: float
 
     def document(self) -> dict[str, Any]:
-        """Return what ``run.json`` holds."""
-        seed = self.plan.given.get("seed", 0)
+        """Return what ``run.json`` holds; the seed is a list where points have their own, in their order."""
+        own = [point.get("seed", 0) for point in self.plan.points]
+        seed: Any = own if any(own) else self.plan.given.get("seed", 0)
         made = _results.provenance(self.plan.given, seed=seed, seconds=self.seconds)
         return {"experiment": "sweep", **made, "points": _results.plain(self.plan.points)}
 
