@@ -97,7 +97,7 @@ def binomial_test(
 
 def outcomes(successes: Numbers, trials: Numbers, null: Numbers, **others: Array) -> list[Any]:
     """Return successes, trials, null and what else there is as float64 of one shape, checked."""
-    total = counts("trials", trials, 0)
+    total = counts("trials", trials, 0, 2.0**53)
     chance = _checks.array("null", null, np.float64, None, low=0.0, high=1.0)
     given = together(successes=counts("successes", successes, 0), trials=total, null=chance, **others)
     if (given[0] > given[1]).any():
@@ -166,9 +166,9 @@ def positive(name: str, value: ArrayLike, *, finite: bool = True, zero: bool = F
     return np.where(infinite, np.inf, numbers)
 
 
-def counts(name: str, value: ArrayLike, low: int) -> Floats:
+def counts(name: str, value: ArrayLike, low: int, high: float | None = None) -> Floats:
     """Return integers of at least `low` as float64[...], which tells each up to 2^53 from the next."""
-    return _checks.array(name, value, np.int64, None, low=low, high=2.0**53).astype(np.float64)
+    return _checks.array(name, value, np.int64, None, low=low, high=high).astype(np.float64)
 
 
 def together(**arrays: Array) -> list[Any]:
