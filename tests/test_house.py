@@ -36,7 +36,7 @@ STILL = {
     "bandits": 5_288,
     "inference": 1_958,
     "experiments": 3_942,
-    "cli": 1_250,
+    "cli": 1_251,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

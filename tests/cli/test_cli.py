@@ -463,6 +463,12 @@ def test_a_back_end_of_figures_that_is_not_there_costs_no_results(tmp_path):
     assert names(tmp_path / "equinoise-efb") == ["regret.csv", "regret.png", "run.json"]
 
 
+def test_a_program_that_calls_the_command_keeps_its_back_end(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "pdf")
+    assert main(["games"]) == 0
+    assert os.environ["MPLBACKEND"] == "pdf"
+
+
 def test_names_that_the_terminal_or_unicode_lack_are_shown_as_escapes(tmp_path):
     name = os.fsdecode(b"caf\xe9 $x$ \xc3\xa9.efg")
     game = 'EFG 2 R "g" { "a" }\np "" 1 1 "" { "l" "r" } 0\nt "" 1 "" { 1 }\nt "" 2 "" { 0 }\n'

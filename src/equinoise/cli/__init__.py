@@ -120,7 +120,8 @@ def _hearing() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command on arguments, by default those of this process, and return the exit code."""
     _mend_streams()
-    os.environ["MPLBACKEND"] = "agg"  # figures are files: one that is not there must not end the work
+    if arguments is None:  # figures are files: a back end that is not there must not end the work
+        os.environ["MPLBACKEND"] = "agg"
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".* was interrupted: ")  # a search's, which else has a best so far
         warnings.showwarning = _warn

@@ -167,7 +167,7 @@ def positive(name: str, value: ArrayLike, *, finite: bool = True, zero: bool = F
 
 
 def counts(name: str, value: ArrayLike, low: int, high: float | None = None) -> Floats:
-    """Return integers of at least `low` as float64[...], which tells each up to 2^53 from the next."""
+    """Return integers from `low` to `high` as float64[...]; it tells each up to 2^53 from the next."""
     return _checks.array(name, value, np.int64, None, low=low, high=high).astype(np.float64)
 
 
