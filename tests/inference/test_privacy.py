@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from equinoise.inference.privacy import audit, bounded, exactly, low_bits, values
+from equinoise.inference.privacy import audit, bounded, differences, exactly, low_bits, steps, values
 from equinoise.mechanisms import laplace, secure_laplace
 
 SURE = 1e-6
@@ -52,6 +52,19 @@ def test_a_bound_is_seldom_above_the_truth():
     found = [audit(response(3.0), math.log(3.0), size=1000, seed=s, alpha=0.2) for s in range(250)]
     assert 1 <= sum(one.violated for one in found) <= 75
     assert np.median([one.lower for one in found]) > 0.8 * math.log(3.0)
+
+
+def test_what_is_new_in_a_later_sum_is_looked_at():
+    """The second and third of three entries share their noise: their difference is the datum itself."""
+
+    def draw(i, size, seed):
+        noise = np.random.default_rng(seed).laplace(scale=50.0, size=(size, 2))
+        last = noise[:, 1] + i + np.random.default_rng([seed, 1]).laplace(scale=0.1, size=size)
+        return np.column_stack([noise, last])
+
+    assert audit(draw, 1.0, size=2000).violated
+    assert not audit(draw, 1.0, size=2000, events=(values, differences)).violated
+    assert steps(np.array([[1.0, 4.0, 9.0, math.inf]])).tolist() == [[3.0, 5.0, math.inf]]
 
 
 def test_a_pair_and_an_event_are_chosen():
