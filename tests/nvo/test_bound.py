@@ -51,7 +51,13 @@ def a_problem(masses, counts, epsilon):
 def no_lifts(monkeypatch):
     """The relaxation that knows nothing of a bin's own mass but its rows."""
     for module in (bound, relaxation):
-        monkeypatch.setattr(module, "least_masses", lambda problem, _: np.zeros(problem.masses.shape[:2]))
+        monkeypatch.setattr(module, "lifts", lambda problem, _, bins, *__: 0.0 * problem.masses[bins, :, 0])
+
+
+@pytest.fixture
+def parts_of_records(monkeypatch):
+    """The relaxation that knows the least masses, but not that records are whole."""
+    monkeypatch.setattr(relaxation, "_FEW", 0.0)
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -82,7 +88,7 @@ def test_it_never_exceeds_the_optimum(nodes, n_games):
 
 
 def test_the_relaxation_alone_is_loose_and_branching_is_not(request):
-    """Nine records, every profile enumerated: the optimum is 0.1886, the relaxation 0.1804.
+    """Nine records, every profile enumerated: the optimum is 0.1886, the relaxation 0.1809.
 
     At the optimum both lone records and one of the crowd's four take wide noise, whole. Without lifts of
     tangents the relaxation is 0.1257, a third less: it lets each lone record take wide noise for 0.72 and
@@ -95,9 +101,11 @@ def test_the_relaxation_alone_is_loose_and_branching_is_not(request):
     assert truth.kl == pytest.approx(naive.best(masses, counts, 1.0)[1], rel=1e-10)
     relaxed = lower_bound(masses, counts, 1.0, nodes=1)
     branched = lower_bound(masses, counts, 1.0)
-    assert relaxed == pytest.approx(0.18043, abs=1e-4)
+    assert relaxed == pytest.approx(0.18093, abs=1e-4)
     assert truth.kl == pytest.approx(0.18862, abs=1e-5)
     assert 0.999 * truth.kl <= branched <= truth.kl
+    request.getfixturevalue("parts_of_records")
+    assert lower_bound(masses, counts, 1.0, nodes=1) == pytest.approx(0.18043, abs=1e-4)
     request.getfixturevalue("no_lifts")
     assert lower_bound(masses, counts, 1.0, nodes=1) == pytest.approx(0.12574, abs=1e-4)
 
@@ -114,8 +122,8 @@ def test_children_never_loosen_their_parent(monkeypatch):
     game = np.array(naive.kernel(7, [0.6, 0.01])), [0, 1, 0, 3, 4, 1, 0], 1.0
     relax = bound.Cuts.relax
 
-    def careless(self, node, gap, enough):
-        found = relax(self, node, gap, enough)
+    def careless(self, node, *how):
+        found = relax(self, node, *how)
         return found if not node.asked.any() and node.allowed.all() else found._replace(bound=-1.0)
 
     monkeypatch.setattr(bound.Cuts, "relax", careless)
@@ -134,7 +142,7 @@ def test_enough_stops_the_search(monkeypatch):
     n_all = len(solved) - 1
     first = lower_bound(masses, counts, epsilon, enough=1.003 * relaxed)
     assert 1.003 * relaxed <= first < best
-    assert len(solved) - 1 - n_all == 3
+    assert len(solved) - 1 - n_all <= 4 < n_all - 1
 
 
 def least_loss(level, parts, mass):
@@ -151,8 +159,7 @@ def least_loss(level, parts, mass):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_relaxation_is_solved(seed, plain, request):
     """Two bins and two scales: a grid over both shares knows the least value, with lifts and without."""
-    if plain:
-        request.getfixturevalue("no_lifts")
+    request.getfixturevalue("no_lifts" if plain else "parts_of_records")
     rng = np.random.default_rng([42, seed])
     masses = rng.dirichlet([1.0, 1.0], (2, 2)) + 0.01
     masses /= masses.sum(axis=2, keepdims=True)
@@ -208,6 +215,7 @@ def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
             asked & (asked & used).any(axis=1, keepdims=True),
             np.where(rng.random(shape[1]) < 0.5, numbers, 0),
             np.where(rng.random(shape[1]) < 0.5, numbers, counts.sum()),
+            of_others(problem, profile) * np.where(rng.random(shape[0]) < 0.5, 1.0 + 1e-12, 2.0),
         )
         m = int(rng.integers(0, 8))
         multipliers = Multipliers(
@@ -218,17 +226,89 @@ def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
             np.exp(rng.uniform(-3.0, 3.0, shape[0])),
             np.exp(rng.uniform(-12.0, 2.0, shape[1])) * rng.choice([-1.0, 0.0, 1.0], shape[1]),
         )
-        assert dual_bound(problem, node, multipliers) <= kl + 1e-13
-        assert dual_bound(problem, node, multipliers, objective=False) <= 0.0
+        value, rises = dual_bound(problem, node, multipliers)
+        assert value <= kl + 1e-13
+        assert (value + rises[used] <= kl + 1e-13).all()  # as a profile that uses these types
+        assert dual_bound(problem, node, multipliers, objective=False)[0] <= 0.0
+        less = rng.uniform(0.0, 1.0, shape[:2])
+        value, _ = dual_bound(problem, node, multipliers, extra=less)
+        assert value <= kl - (less * profile[problem.occupied]).sum() + 1e-13
 
 
-@pytest.mark.parametrize("z", [0.0, 0.3, 1.0, 1.7, 40.0])
-def test_a_lift_is_what_a_least_mass_adds(z):
-    """By a grid over the masses: the least -ln S + g S from z/g on, less that of all S."""
-    slope = 3.0
-    masses = np.geomspace(max(z, 1e-3) / slope, 1e3, 400_001)
-    least = (slope * masses - np.log(masses)).min()
-    assert lifts(np.array([z]))[0] == pytest.approx(least - 1.0 - math.log(slope), abs=1e-6)
+def of_others(problem, profile):
+    """Return what every occupied bin has from the records of other bins."""
+    mass = np.einsum("kv,kvx->kx", profile[problem.occupied], problem.masses)[:, problem.occupied]
+    return mass.sum(axis=0) - np.diagonal(mass)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_lift_is_the_least_that_may_be_added(seed):
+    """By a grid over what others give, for all ways to choose the scales of a bin's records.
+
+    A sum over them is never above the least -ln S + g S, less that of all S; it is that where the bin has one
+    record, and, by that records are whole, where at most one has lost anything.
+    """
+    rng = np.random.default_rng([48, seed])
+    masses, counts = np.array(naive.kernel(4, np.exp(rng.uniform(-3.0, 1.0, 3)))), rng.integers(1, 4, 4)
+    problem = a_problem(masses, counts, float(rng.uniform(0.3, 4.0)))
+    node = root(problem)._replace(others=rng.uniform(0.0, 1.5, 4))
+    bins, slopes = np.arange(4), np.exp(rng.uniform(-1.5, 1.0, 4))
+    own, least = problem.masses[bins, :, bins], least_masses(problem, node)
+    for whole in (False, True):
+        lifted = lifts(problem, node, bins, slopes, np.full(4, whole))
+        for k, n in enumerate(counts):
+            for chosen in itertools.combinations_with_replacement(range(3), int(n)):
+                at = list(chosen)
+                mass = own[k, at].sum() + np.linspace(0.0, node.others[k], 20_001)
+                floor = least[k, at].max()
+                mass = np.maximum(mass, floor) if n == 1 or not whole else mass
+                mass = np.append(mass, np.geomspace(floor, 1e3, 20_001)) if n > 1 and not whole else mass
+                truth = (slopes[k] * mass - np.log(mass)).min() - 1.0 - math.log(slopes[k])
+                added = lifted[k, at].sum() / n
+                assert added <= truth + 1e-12
+                if n == 1 or (whole and (own[k, at] < own[k].max()).sum() <= 1):
+                    assert added == pytest.approx(truth, abs=1e-5)
+
+
+def test_others_give_no_more_where_the_divergence_is_small():
+    """Enumerated, in all certified profiles that are better than the median one; and mostly it says more."""
+    known = []
+    for seed in range(40 if COMPILED else 8):
+        masses, counts, epsilon = a_game(seed, max_bins=4, max_records=6)
+        every = list(certified_profiles(masses, counts, epsilon))
+        if len(every) < 10 or np.count_nonzero(counts) == 1:
+            continue
+        enough = float(np.median([kl for _, kl in every]))
+        problem = a_problem(masses, counts, epsilon)
+        cuts, node = bound.Cuts(problem, math.inf), root(problem)
+        cuts.relax(node, 1e-4)
+        most = np.array([cuts.most_of_others(node, k, enough) for k in range(len(problem.records))])
+        given_to = np.array([of_others(problem, profile) for profile, kl in every])
+        assert (given_to[[kl < enough for _, kl in every]] <= most).all()
+        known.append((most < given_to.max(axis=0)).mean())
+    assert np.mean(known) > 0.2
+
+
+@pytest.mark.parametrize("lies", [False, True])
+def test_what_is_not_of_interest_is_left_out(lies, monkeypatch):
+    """With a divergence at hand, above the least one or below: the bound is never above the truth."""
+    minimum, rng, reached = bound._minimum, np.random.default_rng(49), []
+    if lies:
+
+        def lying(*given):
+            found = minimum(*given)
+            return found and (found[0], found[1] * np.exp(rng.normal(0.0, 1.0, len(found[1]))))
+
+        monkeypatch.setattr(bound, "_minimum", lying)
+    for seed in range(25 if COMPILED else 6):
+        masses, counts, epsilon = a_game(seed)
+        truth = exhaustive(masses, counts, epsilon)
+        if truth.certified and truth.kl > 1e-6:
+            for factor in (0.9, 1.0, 1.2):
+                value = lower_bound(masses, counts, epsilon, enough=factor * truth.kl, nodes=150)
+                assert 0.0 <= value <= truth.kl
+                reached.append(value / (min(1.0, factor) * truth.kl))
+    assert lies or np.mean(np.array(reached) > 0.99) > 0.9
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -294,8 +374,8 @@ def test_nodes_cover_their_parent_and_bound_what_is_in_them(monkeypatch):
         fallen.append((problem, node, children(problem, node, solution)))
         return fallen[-1][2]
 
-    def kept(self, node, gap, enough):
-        solved.append((self.problem, node, relax(self, node, gap, enough)))
+    def kept(self, node, *how):
+        solved.append((self.problem, node, relax(self, node, *how)))
         return solved[-1][2]
 
     monkeypatch.setattr(branching, "_children", noted)
@@ -397,10 +477,11 @@ def test_rounding_is_paid_for_by_any_multipliers(n_bins):
             logs = [(int(c) / sum(part)).ln() for c, part in zip(counts, parts, strict=True)]
             kl = sum(int(c) * log for c, log in zip(counts, logs, strict=True)) / int(counts.sum())
         everybody = np.array([counts.sum()])
-        all_of_it = Node(np.ones((n_bins, 1), bool), np.zeros((n_bins, 1), bool), 0 * everybody, everybody)
+        flags = np.ones((n_bins, 1), bool), np.zeros((n_bins, 1), bool)
+        all_of_it = Node(*flags, 0 * everybody, everybody, np.full(n_bins, counts.sum()))
         none, slopes = np.zeros(0, dtype=np.int64), 1.0 / (counts @ masses[:, 0])
         of = Multipliers(none, none, np.ones(0), np.ones(0), slopes, np.zeros(1))
-        value = dual_bound(a_problem(masses, counts, 3.0), all_of_it, of)
+        value, _ = dual_bound(a_problem(masses, counts, 3.0), all_of_it, of)
         assert kl - Decimal("1e-10") < Decimal(value) <= kl
 
 

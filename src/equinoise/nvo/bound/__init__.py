@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, replicates
 from equinoise._typing import ArrayLike, Flags, Floats
 from equinoise.nvo.bound.program import Cuts, Solution
 from equinoise.nvo.bound.relaxation import Node, Problem, make_problem, root
@@ -18,6 +18,8 @@ _FIRST_GAP = 1e-4  # to which the first program is solved, relative
 _GAP = 2e-3  # and the others
 _USED = 1e-7  # a larger part of a bin's records counts as use
 _NOT_SATISFIED = 1e-6  # relative excess over a limit
+_PART = 0.05  # of what a node lacks to be enough, to which its program is solved
+_FOR_OTHERS = 0.25  # of the seconds
 _WHOLE = 1e-6  # nearer to a whole number is one
 
 
@@ -53,19 +55,54 @@ def lower_bound(
     problem = make_problem(masses, counts, low, high)
     cuts, order, node = Cuts(problem, seconds), itertools.count(), root(problem)
     solution = cuts.relax(node, _FIRST_GAP, enough)
-    leaves = [(solution.bound, next(order), node, solution)]
+    bound = solution.bound
+    if bound >= enough or nodes == 1:
+        return max(bound, 0.0)
+    if math.isfinite(enough):
+        node = _narrower(cuts, node, solution, enough)
+        solution = cuts.relax(node, _FIRST_GAP, enough)
+        node, bound = _without(node, solution, enough), max(bound, solution.bound)
+    leaves = [(bound, next(order), node, solution)]
     solved = 1
     while leaves[0][0] < enough and solved + 1 < nodes and cuts.left() > 0.0:
         bound, _, node, solution = leaves[0]
         children = _children(problem, node, solution)
-        if not children:
-            break
         heapq.heappop(leaves)
-        for child in children:
-            solution = cuts.relax(child, _GAP, enough)
+        for child in children or [node]:  # again where nothing is left to decide, but to solve it better
+            solution = cuts.relax(child, _GAP, enough, _PART if children else 0.0)
             solved += 1
+            child = _without(child, solution, enough)
             heapq.heappush(leaves, (max(bound, solution.bound), next(order), child, solution))
-    return max(leaves[0][0], 0.0)
+        if not children and solution.bound <= bound:
+            break
+    return max(min(leaves[0][0], enough), 0.0)
+
+
+def _without(node: Node, solution: Solution, enough: float) -> Node:
+    """Return a node without types of which a record makes the divergence more than enough."""
+    if solution.rises is None:
+        return node
+    allowed = node.allowed & ~(solution.bound + solution.rises > enough)
+    return node._replace(allowed=allowed) if allowed.any(axis=1).all() else node
+
+
+def _narrower(cuts: Cuts, node: Node, solution: Solution, enough: float) -> Node:
+    """Return the first node with limits to what others give, for a part of the seconds.
+
+    Where records are in parts, those bins first of which the larger part of the records is.
+    """
+    node = _without(node, solution, enough)
+    if solution.parts is None:
+        return node
+    records = cuts.problem.records
+    used = solution.parts * records[:, None]
+    broken = np.abs(used - np.round(used)).sum(axis=1) / records
+    others, until = node.others.copy(), cuts.left() * (1.0 - _FOR_OTHERS)
+    for k in np.argsort(-broken, kind="stable"):
+        if broken[k] > _WHOLE and cuts.left() >= until:
+            replicates.tick()
+            others[k] = min(others[k], cuts.most_of_others(node, int(k), enough))
+    return node._replace(others=others)
 
 
 def _children(problem: Problem, node: Node, solution: Solution) -> list[Node]:

@@ -6,13 +6,12 @@ import time
 import numpy as np
 
 from equinoise import replicates
-from equinoise._typing import Any, Floats, Ints, NamedTuple
+from equinoise._typing import Any, Flags, Floats, Ints, NamedTuple
 from equinoise.nvo.bound.relaxation import (
     Multipliers,
     Node,
     Problem,
     dual_bound,
-    least_masses,
     left_sides,
     lifts,
 )
@@ -26,12 +25,20 @@ _ROUNDS = 60
 _USED = 1e-9  # a smaller part of a bin's records is rounding
 _SMALLEST = 1e-6  # where a row fails, a tangent is no nearer to 0 than this part of the mass
 _STALLED = 4
+_GAVE_UP = 4  # scipy's status for numerical difficulties
+_UP = 1.0 + 1e-9  # what rounding can have taken from a product, and more
+_GRID = np.linspace(-1.0, 1.0, 9)
+_WIDTHS = 4.0 * 0.25 ** np.arange(8)
 
 
 class Solution(NamedTuple):
-    """Of a node: a bound; parts float64[R, V] of a bin's records and mass float64[K], None where unknown."""
+    """Of a node: a bound, by how much a record of a type raises it, rises float64[R, V], the solution.
+
+    That is parts float64[R, V] of a bin's records and mass float64[K], None where unknown.
+    """
 
     bound: float
+    rises: Floats | None = None
     parts: Floats | None = None
     mass: Floats | None = None
 
@@ -39,8 +46,9 @@ class Solution(NamedTuple):
 class Cuts:
     """Rows and tangents that some node needed; they serve all nodes.
 
-    The keys of `rows` are (bin, place, sign). Tangents: bins int64[j], at which mass, points float64[j], and
-    for how many programs unused, idle int64[j]. scale float64[K] are units of the mass, near its values.
+    The keys of `rows` are (bin, place, sign). Tangents: bins int64[j], at which mass, points float64[j], of
+    which kind, whole bool[j], and for how many programs unused, idle int64[j]. scale float64[K] are units of
+    the mass, near its values.
     """
 
     def __init__(self, problem: Problem, seconds: float) -> None:
@@ -53,14 +61,15 @@ class Cuts:
         low, high = np.minimum(own, shared) / 2.0, np.maximum(own, shared) * 2.0
         self.points = np.geomspace(low, high, _SPREAD, axis=1).ravel()
         self.idle = np.zeros(len(self.bins), dtype=np.int64)
+        self.whole = np.zeros(len(self.bins), dtype=np.bool_)
         self.scale = np.maximum(mass, 1e-12 * mass.max())
 
-    def relax(self, node: Node, gap: float, enough: float = math.inf) -> Solution:
+    def relax(self, node: Node, gap: float, enough: float = math.inf, part: float = 0.0) -> Solution:
         """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value.
 
-        Or until it is enough.
+        Or within a part of what it lacks to be enough, or until it is that.
         """
-        best, parts, mass, stalled = -math.inf, None, None, 0
+        best, value, stalled = Solution(-math.inf), -math.inf, 0
         for _ in range(_ROUNDS):
             replicates.tick()
             solved = self._solve(node)
@@ -68,36 +77,54 @@ class Cuts:
                 break
             if solved is None:  # and where it is proven, no profile of the node is certified
                 proof = self._solve(node, elastic=True)
-                if proof and dual_bound(self.problem, node, proof[0], objective=False) > 0.0:
+                if proof and dual_bound(self.problem, node, proof[0], objective=False)[0] > 0.0:
                     return Solution(math.inf)
                 break
-            multipliers, parts = solved
+            multipliers, parts, _ = solved
             mass = np.einsum("kv,kvx->x", parts * self.problem.records[:, None], self.problem.masses)
-            least = least_masses(self.problem, node)
-            points = _levels(least, parts, mass[self.problem.occupied])
-            logs = (parts * np.log(np.maximum(points[:, None], least))).sum(axis=1)
-            value = float(self.problem.share @ (np.log(self.problem.records) - logs))
+            points, kinds, logs = _tangents(self.problem, node, parts, mass[self.problem.occupied])
+            value = float(self.problem.share @ (np.log(self.problem.records) + logs))
             slopes = np.where(multipliers.slopes > 0.0, multipliers.slopes, 1.0 / points)
-            bound = dual_bound(self.problem, node, multipliers._replace(slopes=slopes))
+            bound, rises = dual_bound(self.problem, node, multipliers._replace(slopes=slopes))
             close = max(gap * value, _CLOSE)
-            stalled = 0 if bound > best + 0.1 * close else stalled + 1
-            best = max(best, bound)
-            worst = self._add(node, parts, mass, points)
-            found = worst <= 10.0 * _BROKEN and value - best <= close
-            if found or stalled == _STALLED or best >= enough:
+            stalled = 0 if bound > best.bound + 0.1 * close else stalled + 1
+            if bound > best.bound:
+                best = Solution(bound, rises)
+            if part > 0.0 and math.isfinite(enough):
+                close = max(close, part * (enough - best.bound))
+            worst = self._add(node, parts, mass, points, kinds)
+            best = best._replace(parts=parts, mass=mass)
+            found = worst <= 10.0 * _BROKEN and value - best.bound <= close
+            if found or stalled == _STALLED or best.bound >= enough:
                 break
-        return Solution(best, parts, mass)
+        return best
+
+    def most_of_others(self, node: Node, k: int, enough: float) -> float:
+        """Return what others give to occupied bin k at most in a certified profile with KL below `enough`.
+
+        With a weight w of that limit: KL - (what others give)/w is at least d, so they give w (enough - d).
+        """
+        solved = self._solve(node, others_of=k, enough=enough)
+        if solved is None:
+            return math.inf
+        multipliers, _, weight = solved
+        slopes = np.where(multipliers.slopes > 0.0, multipliers.slopes, 1.0 / self.problem.records)
+        extra = self.problem.masses[:, :, self.problem.occupied[k]] / weight
+        extra[k] = 0.0
+        least, _ = dual_bound(self.problem, node, multipliers._replace(slopes=slopes), extra=extra)
+        return (enough - least) * weight * _UP
 
     def left(self) -> float:
         """Return the seconds that are left."""
         return max(0.0, self.deadline - time.monotonic())
 
-    def _add(self, node: Node, parts: Floats, mass: Floats, points: Floats) -> float:
+    def _add(self, node: Node, parts: Floats, mass: Floats, points: Floats, kinds: Flags) -> float:
         """Add tangents at points and the rows that fail most; return by which part the worst one fails."""
         occupied = self.problem.occupied
         lives = np.flatnonzero(self.idle < _PATIENCE)
         self.bins = np.concatenate([self.bins[lives], np.arange(len(occupied))])
         self.points = np.concatenate([self.points[lives], points])
+        self.whole = np.concatenate([self.whole[lives], kinds])
         self.idle = np.concatenate([self.idle[lives], np.zeros(len(occupied), dtype=np.int64)])
         self.scale = np.maximum(mass, 1e-12 * mass.max())
         worst = 0.0
@@ -122,12 +149,16 @@ class Cuts:
         fails: Floats = np.divide(sign * (left - right), right, out=np.zeros_like(left), where=right > 0.0)
         return fails
 
-    def _solve(self, node: Node, *, elastic: bool = False) -> tuple[Multipliers, Floats] | None:
+    def _solve(
+        self, node: Node, *, elastic: bool = False, others_of: int | None = None, enough: float = math.inf
+    ) -> tuple[Multipliers, Floats, float] | None:
         """Solve one linear program; return its multipliers and parts float64[R, V], None without a solution.
 
         Variables are the parts, the masses (in units of `scale`) that rows or tangents name, and for every
         occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
-        by how much all rows are allowed to fail: its multipliers say why they fail.
+        by how much all rows are allowed to fail: its multipliers say why they fail. With `others_of` the mass
+        from others is maximised where KL is at most enough; multipliers are by the weight of that, the last
+        number that is returned.
         """
         problem = self.problem
         n_bins, n_scales, n_places = problem.masses.shape
@@ -170,11 +201,18 @@ class Cuts:
             row, own = len(sides) + np.arange(len(self.bins)), problem.occupied[self.bins]
             entries.append((row, first_rest + self.bins, np.full(len(row), -1.0)))
             entries.append((row, of_place[own], -self.scale[own] / self.points))
-            lifted = lifts(least_masses(problem, node)[self.bins] / self.points[:, None])
+            lifted = lifts(problem, node, self.bins, 1.0 / self.points, self.whole)
             at, v = np.nonzero(lifted)
             entries.append((row[at], self.bins[at] * n_scales + v, lifted[at, v]))
             sides = np.concatenate([sides, np.log(self.points) - 1.0])
             cost[first_rest:] = problem.share
+        if others_of is not None:
+            row = np.full(n_bins, len(sides))
+            entries.append((row, first_rest + np.arange(n_bins), problem.share))
+            sides = np.append(sides, enough - float(problem.share @ np.log(problem.records)))
+            types, place = others_of * n_scales + np.arange(n_scales), problem.occupied[others_of]
+            cost[first_rest:], cost[of_place[place]] = 0.0, -self.scale[place]
+            cost[types] = problem.records[others_of] * problem.masses[others_of, :, place]
         upper = _sparse(entries, len(sides), n_columns)
         # forbidden types have no records
         low, high = np.zeros(n_columns), np.full(n_columns, np.inf)
@@ -186,16 +224,22 @@ class Cuts:
         if found is None:
             return None
         x, dual = found
-        slopes = np.ones(n_bins)
+        slopes, weight = np.ones(n_bins), 1.0
+        if others_of is not None:
+            weight = float(dual[-1])
+            if weight <= 0.0:
+                return None
+            dual = dual[:-1] / weight
         if not elastic:  # of every bin's tangents, averaged by their multipliers
             used, share = dual[-len(self.bins) :], problem.share
-            self.idle = np.where(used > 0.0, 0, self.idle + 1)
+            if others_of is None:
+                self.idle = np.where(used > 0.0, 0, self.idle + 1)
             slopes = np.bincount(self.bins, used / self.points, len(share)) / share
         parts = np.maximum(x[: n_bins * n_scales].reshape(n_bins, n_scales), 0.0)
         parts /= parts.sum(axis=1, keepdims=True)
         totals = np.zeros(n_scales)
         np.add.at(totals, ends, -way * dual[len(bins) :][: len(ends)])
-        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts
+        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts, weight
 
     def _equalities(self, needed: Ints, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
@@ -212,17 +256,26 @@ class Cuts:
         return _sparse(entries, n_bins + len(needed), n_columns)
 
 
-def _levels(least: Floats, parts: Floats, mass: Floats) -> Floats:
-    """Return where -ln S has its best tangents, float64[R]: w with sum_v parts max(w, least) = mass.
+def _tangents(problem: Problem, node: Node, parts: Floats, mass: Floats) -> tuple[Floats, Flags, Floats]:
+    """Return where -ln S has its best tangents, float64[R], their kinds bool[R] and values float64[R].
 
-    The left side is the largest of the lines ``w P + rest``, P the part of the scales of the j least masses.
+    By a search among nine slopes, and then between the best one's neighbours, for both kinds of lifts.
     """
-    order = np.argsort(least, axis=1, kind="stable")
-    part, low = (np.take_along_axis(values, order, axis=1) for values in (parts, least))
-    shares, below = np.cumsum(part, axis=1), np.cumsum(part * low, axis=1)
-    left = mass[:, None] - below[:, -1:] + below
-    w = np.divide(left, shares, out=np.full_like(low, np.inf), where=shares > _USED).min(axis=1)
-    return np.asarray(np.clip(w, _SMALLEST * mass, mass))
+    every = np.repeat(np.arange(len(mass)), len(_GRID))
+    points, kinds, values = mass, np.zeros(len(mass), dtype=np.bool_), np.full(len(mass), -np.inf)
+    for width in _WIDTHS:
+        tried = np.maximum(points[:, None] * np.exp(width * _GRID), _SMALLEST * mass[:, None])
+        for whole in (False, True):
+            slopes = 1.0 / tried.ravel()
+            lifted = lifts(problem, node, every, slopes, np.full(len(every), whole))
+            found = 1.0 + np.log(slopes) - slopes * mass[every] + (parts[every] * lifted).sum(axis=1)
+            found = found.reshape(tried.shape)
+            at = found.argmax(axis=1)[:, None]
+            value = np.take_along_axis(found, at, axis=1)[:, 0]
+            better = value > values
+            values, kinds = np.where(better, value, values), np.where(better, whole, kinds)
+            points = np.where(better, np.take_along_axis(tried, at, axis=1)[:, 0], points)
+    return points, kinds, values
 
 
 def _sparse(entries: list[Any], n_rows: int, n_columns: int) -> Any:
@@ -243,11 +296,14 @@ def _minimum(
     from scipy import optimize
 
     linprog: Any = optimize.linprog  # its types know no sparse matrices
-    how: Any = {"options": {"time_limit": seconds}} if math.isfinite(seconds) else {}
+    limit = {"time_limit": seconds} if math.isfinite(seconds) else {}
     sides = np.concatenate([np.ones(n_ones), np.zeros(equal.shape[0] - n_ones)])
-    found = linprog(
-        cost, A_ub=upper, b_ub=right, A_eq=equal, b_eq=sides, bounds=bounds, method="highs", **how
-    )
+    matrices = {"A_ub": upper, "b_ub": right, "A_eq": equal, "b_eq": sides}
+    for presolve in (False, True):  # twice as fast without, but then HiGHS sometimes gives up
+        how: Any = {"presolve": presolve} | limit
+        found = linprog(cost, **matrices, bounds=bounds, method="highs-ds", options=how)
+        if found.status != _GAVE_UP:
+            break
     if found.status != 0:
         return None
     return found.x, np.maximum(-found.ineqlin.marginals, 0.0)

@@ -6,13 +6,19 @@ linear in c: ``sum_v c[k, v] M[k, v, x] / n_k <= high S[x]``, and ``>= low S[x]`
 is convex in c, so the least KL over real c >= 0 with sum_v c[k, v] = n_k is a bound for all certified
 profiles, and a bound that holds whatever a solver's tolerance was. A node asks for less.
 
-More is known of a bin's own mass: where scale v is in use, S[k] >= L[v] = M[k, v, k]/high. So the tangent of
--ln S with slope g need not hold for all S::
+More is known of a bin's own mass S, so the tangent of -ln S with slope g need not hold for all S. Where S is
+at least low and at most high::
 
-    -ln S + g S >= 1 + ln g + h(g L[v]),   h(z) = z - 1 - ln z for z > 1, else 0,
+    -ln S + g S >= 1 + ln g + h(g low) + h(g high),   h(z) = z - 1 - ln z, the first for z > 1, else 0, the
+    second for z < 1,
 
-for all v in use at once, and so with the average of h over the bin's records on the right, linear in c. A mix
-of a scale too narrow for the mass at hand with a wide one, which averages allow, then has its price.
+and a sum over a bin's records that stays below the two last terms, linear in c, may be added to a tangent.
+First, where scale v is in use S >= L[v] = M[k, v, k]/high: so the average of h(g L[v]) over the records may.
+A mix of a scale too narrow for the mass at hand with a wide one, which averages allow, then has its price.
+Second, records are whole. If the n records of a bin would leave b each at the narrowest scale, and lose
+d[v] = b - M[k, v, k], then S lies between n b - d and n b - d + O, d the sum of what they lose, and O the
+most that others give. The two terms, a function f(d), are convex, so f(d) >= f(0) + sum of f(d[v]) - f(0).
+O is known where profiles with a larger KL than one at hand are of no interest: see ``Cuts.most_of_others``.
 """
 
 import numpy as np
@@ -20,6 +26,7 @@ import numpy as np
 from equinoise._typing import Flags, Floats, Ints, NamedTuple
 
 _UNIT = 2.0**-53
+_FEW = 1000.0  # records of a bin: of more, one is lost in rounding
 _LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too
 
 
@@ -47,13 +54,14 @@ class Node(NamedTuple):
     """Profiles that use no types but those in allowed bool[R, V], and of every bin one in asked bool[R, V].
 
     Where a bin asks for none, any will do. Asked types are allowed. And the v + 1 widest scales have from
-    least[v] to most[v] records, int64[V].
+    least[v] to most[v] records, int64[V]. A bin has at most others float64[R] from records of other bins.
     """
 
     allowed: Flags
     asked: Flags
     least: Ints
     most: Ints
+    others: Floats
 
 
 class Multipliers(NamedTuple):
@@ -83,7 +91,8 @@ def root(problem: Problem) -> Node:
     """Return the node of all profiles."""
     shape = problem.masses.shape[:2]
     most = np.full(shape[1], int(problem.records.sum()))
-    return Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_), 0 * most, most)
+    others = np.full(shape[0], problem.records.sum())
+    return Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_), 0 * most, most, others)
 
 
 def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats) -> Floats:
@@ -98,14 +107,19 @@ def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Fl
     return np.asarray(signs[:, None] * np.maximum(signed, np.where(asked < np.inf, asked, -np.inf)))
 
 
-def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool = True) -> float:
+def dual_bound(
+    problem: Problem, node: Node, m: Multipliers, *, objective: bool = True, extra: Floats | None = None
+) -> tuple[float, Floats]:
     """Return a number that the KL of no certified profile of a node falls below, rounding included.
 
-    Any multipliers will do; good ones make a good bound. Without the objective, which is KL, what is
-    returned is a bound on 0, and a positive value proves that the node has no certified profile (Farkas).
+    And by how much it rises, float64[R, V], for profiles in which a record of bin k uses scale v. Any
+    multipliers will do; good ones make a good bound. Without the objective, which is KL, what is returned is
+    a bound on 0, and a positive value proves that the node has no certified profile (Farkas). With `extra`,
+    float64[R, V], it is a bound on KL less the sum of c times extra.
 
-    Let c be certified and in the node. With slopes g, ``ln S <= g S - 1 - ln g`` less the average of h[k, v]
-    over the records of a bin. Every row is at most 0, so it may be added with its weight y, and ::
+    Let c be certified and in the node. With slopes g, ``ln S <= g S - 1 - ln g`` less what is added to a
+    tangent, the sum over a bin's records of h[k, v]. Every row is at most 0, so it may be added with its
+    weight y, and ::
 
         KL >= sum_x q (ln(q n g) + 1) - sum_kv c[k, v] r[k, v],
         r[k, v] = sum_x M[k, v, x] (q g + sum of y sign limit over the rows at x)[x] - h[k, v]/n
@@ -131,6 +145,8 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
     left = left_sides(problem, node, m.bins, m.places, m.signs)
     left *= (m.weights / problem.records[m.bins])[:, None]
     worth, absolute = problem.masses @ price, problem.masses @ size
+    if extra is not None:
+        worth, absolute = worth + extra, absolute + extra
     ends = np.where(m.totals > 0.0, node.least, node.most)
     terms += float(m.totals @ ends)
     gross += float(np.abs(m.totals) @ ends)
@@ -138,28 +154,61 @@ def dual_bound(problem: Problem, node: Node, m: Multipliers, *, objective: bool 
         each[:, problem.widest] += np.cumsum(totals[::-1])[::-1]
     np.add.at(worth, m.bins, -m.signs[:, None] * left)
     np.add.at(absolute, m.bins, left)
-    if objective:
-        z = m.slopes[:, None] * least_masses(problem, node)
-        worth -= lifts(z) / problem.records.sum()
-        absolute += (1.0 + z) / problem.records.sum()
-    asks = node.asked.any(axis=1)
-    most = (problem.records - asks) @ np.where(node.allowed, worth, -np.inf).max(axis=1)
-    most += np.where(node.asked, worth, -np.inf).max(axis=1)[asks].sum()
+    if objective:  # of either kind, for every bin the one that proves more
+        every, n = np.arange(len(worth)), problem.records.sum()
+        kinds = np.zeros(len(every), dtype=np.bool_), np.ones(len(every), dtype=np.bool_)
+        first, second = (lifts(problem, node, every, m.slopes, kind) / n for kind in kinds)
+        gained = _most(problem, node, worth - first)[0] - _most(problem, node, worth - second)[0]
+        lifted = np.where(gained[:, None] > 0.0, second, first)
+        largest = m.slopes * problem.records * problem.masses.max(axis=(1, 2)) / problem.high
+        size = np.where(gained > 0.0, problem.records, 1.0) * (1.0 + largest)
+        worth, absolute = worth - lifted, absolute + np.abs(lifted) + 4.0 * size[:, None] / n
+    most, rises = _most(problem, node, worth)
     gross += float(problem.records @ absolute.max(axis=1))
     n_terms = len(price) + len(m.bins) + 2 * len(problem.records) + 2 * len(ends) + 20
-    return terms - float(most) - 2.0 * n_terms * _UNIT * gross
+    return terms - float(most.sum()) - 2.0 * n_terms * _UNIT * gross, rises
+
+
+def _most(problem: Problem, node: Node, worth: Floats) -> tuple[Floats, Floats]:
+    """Return what bins give at most, float64[R], and how much less with one record more of a type, [R, V].
+
+    Where a bin asks for types, what one more costs is not looked at: 0.
+    """
+    asks = node.asked.any(axis=1)
+    top = np.where(node.allowed, worth, -np.inf).max(axis=1)
+    asked = np.where(node.asked, worth, -np.inf).max(axis=1)
+    most = (problem.records - asks) * top + np.where(asks, asked, 0.0)
+    return most, np.where(node.asked.any(axis=1, keepdims=True), 0.0, top[:, None] - worth)
+
+
+def lifts(problem: Problem, node: Node, bins: Ints, slopes: Floats, whole: Flags) -> Floats:
+    """Return what tangents of bins int64[m] gain by the part of a bin's records at a scale, float64[m, V].
+
+    With slopes float64[m]; by the least mass, or where `whole`, bool[m], by that records are whole. Of a bin
+    of one record both are known.
+    """
+    n, g = problem.records[bins, None], slopes[:, None]
+    own = problem.masses[bins, :, problem.occupied[bins]]
+    least, others = least_masses(problem, node)[bins], node.others[bins, None]
+    best = n * np.where(node.allowed[bins], own, 0.0).max(axis=1, keepdims=True)
+    lost = np.maximum(best / n - own, 0.0)
+    none = _gain(g * best, g * (best + others))
+    some = none + n * (_gain(g * (best - lost), g * (best - lost + others)) - none)
+    alone = _gain(g * np.maximum(own, least), g * (own + others))
+    many = np.where(whole[:, None] & (n <= _FEW), some, _gain(g * least, np.inf))
+    return np.asarray(np.where(n > 1.0, many, alone))
+
+
+def _gain(low: Floats, high: Floats | float) -> Floats:
+    """Return the least of z - 1 - ln z for z from low to high; both above 0."""
+    z = np.clip(1.0, low, np.maximum(low, high))
+    return np.asarray(z - 1.0 - np.log(z))
 
 
 def least_masses(problem: Problem, node: Node) -> Floats:
     """Return what a bin's own mass is at least where a scale is in use, float64[R, V]."""
     bins = np.arange(len(problem.records))
     return left_sides(problem, node, bins, problem.occupied, np.ones(len(bins))) / problem.high
-
-
-def lifts(z: Floats) -> Floats:
-    """Return by how much -ln S + g S is above its least value where S >= z/g."""
-    above = np.maximum(z, 1.0)
-    return np.asarray(above - 1.0 - np.log(above))
 
 
 def _at_places(problem: Problem, m: Multipliers, factors: Floats) -> Floats:
