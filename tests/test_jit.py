@@ -55,7 +55,7 @@ print(json.dumps([value, hits, misses, stats.cache_path if stats else None]))
 
 
 def install(where):
-    """Make a package named equinoise with the real decorator and two kernels of its own; return its folder."""
+    """Return the folder of a package named equinoise with the real decorator and two kernels of its own."""
     folder = where / "install" / "equinoise"
     folder.mkdir(parents=True)
     for name in ("__init__.py", "_jit.py", "_lazy.py", "_version.py"):
