@@ -146,13 +146,16 @@ def test_enough_stops_the_search(monkeypatch):
 
 
 def least_loss(level, parts, mass):
-    """Return the least sum_v parts (-ln S_v) with S_v >= level and sum_v parts S_v = mass, by bisection."""
-    low, high = 0.0, mass
+    """Return the least sum_v parts (-ln S_v) with S_v >= level and sum_v parts S_v = mass, by bisection.
+
+    Of many parts float64[n, V] and masses float64[n] at once: float64[n].
+    """
+    low, high = np.zeros_like(mass), mass
     for _ in range(60):
         middle = 0.5 * (low + high)
-        over = sum(p * max(middle, least) for p, least in zip(parts, level, strict=True)) > mass
-        low, high = (low, middle) if over else (middle, high)
-    return -sum(p * math.log(max(high, least)) for p, least in zip(parts, level, strict=True))
+        over = (parts * np.maximum(middle[:, None], level)).sum(axis=1) > mass
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    return -(parts * np.log(np.maximum(high[:, None], level))).sum(axis=1)
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -174,10 +177,9 @@ def test_the_relaxation_is_solved(seed, plain, request):
     q = counts / counts.sum()
     kl = (q * np.log(q * counts.sum() / total)).sum(axis=-1)
     if not plain:
-        for i, j in np.argwhere(fine):
-            both = [(p, 1.0 - p) for p in parts[i, j]]
-            losses = [least_loss(masses[k, :, k] / high, both[k], total[i, j, k]) for k in range(2)]
-            kl[i, j] = q @ (np.log(counts) + losses)
+        both = np.stack([parts, 1.0 - parts], axis=-1)[fine]
+        losses = [least_loss(masses[k, :, k] / high, both[:, k], total[fine, k]) for k in range(2)]
+        kl[fine] = (np.log(counts) + np.transpose(losses)) @ q
     value = lower_bound(masses, counts, epsilon, nodes=1)
     if not fine.any():
         assert math.isinf(value)
