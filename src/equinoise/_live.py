@@ -24,6 +24,8 @@ class Live:
     _line: int  # shared by all that were loaded from files of one object; _writer names this one there
     _writer: int
     _read: Any = None  # [writer, generation] of the last file that it wrote or was loaded from
+    _forked = False  # the process was forked: there is one more
+    _repeats = False  # which would draw the same noise, and nobody gave a seed
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Return an object with its lock, however it is filled."""
@@ -37,6 +39,13 @@ class Live:
         """Refuse to be copied or pickled."""
         raise TypeError(f"a {type(self).__name__} can't be copied or pickled: use {self.kept_by}")
 
+    def _go_apart(self) -> None:
+        """Part from the object of the process that was forked, before anything else is done."""
+        if self._repeats:  # two sums with the same noise differ by what it hides
+            how = "which would draw the same noise: make it there, or give it a seed"
+            raise RuntimeError(f"a {type(self).__name__} can't go on in a forked child, {how}")
+        self._forked = False
+
     def _save(self, path: Any, overwrite: object, kind: str, meta: Mapping[str, Any], **how: Any) -> None:
         """Write a file; ValueError in place of one of its line that this object neither wrote nor read."""
         line, last = None, [0, 0]
@@ -48,13 +57,15 @@ class Live:
                 held = f"path {os.fspath(path)!r} holds a save (generation {last[1]}) from which this object"
                 raise ValueError(f"{held} does not go on: load it, or give overwrite=True")
             saved = [self._writer, self._read[1] + 1 if self._read else 1]
-            _files.save_arrays(path, kind, meta={**meta, "line": self._line, "saved": saved}, **how)
+            meta = {**meta, "line": self._line, "saved": saved, "repeats": self._repeats}
+            _files.save_arrays(path, kind, meta=meta, **how)
         self._read = saved
 
     def _came_from(self, meta: Mapping[str, Any]) -> Self:
         """Note which file this object was loaded from, and return the object."""
         if "saved" in meta:
             self._line, self._read = _saved(meta)
+        self._repeats = _checks.flag("repeats", meta.get("repeats", False))
         return self
 
 
@@ -73,6 +84,8 @@ def locked(method: Method) -> Method:
     @functools.wraps(method)
     def call(self: Live, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
+            if self._forked:
+                self._go_apart()
             return method(self, *args, **kwargs)
 
     return call  # type: ignore[return-value]
@@ -103,7 +116,7 @@ def _later() -> Iterator[None]:
 def _forked() -> None:
     """Let a child's objects be others than its parent's, and no lock be held by a thread that is gone."""
     for one in _living:
-        one._lock, one._writer = threading.RLock(), secrets.randbits(62)
+        one._lock, one._writer, one._forked = threading.RLock(), secrets.randbits(62), True
 
 
 if hasattr(os, "register_at_fork"):

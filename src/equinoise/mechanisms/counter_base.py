@@ -161,7 +161,7 @@ class Counter(Live):
         """Return all there is to go on from, in the types of JSON.
 
         It holds exact sums, so it is as secret as the items. Only one counter may go on from a state in
-        earnest: two that do each noise the next node, and that node's items pay for both.
+        earnest: two that do noise the same items, or (k-ary) different ones with the same draws.
         """
         return {
             "kind": type(self).__name__,

@@ -68,6 +68,15 @@ class KaryCounter(HorizonCounter):
         if self.secure:
             self._drawn(1)  # an epsilon that is too small is found now
 
+    def _go_apart(self) -> None:
+        """Draw anew what was drawn for sums to come, which would have the noise of the other process's."""
+        kept, half = self._sums[0], self._half
+        for at in range(1, self._slots, self._part) if self.secure else ():
+            draws, digit = self._drawn(2 * half), kept[at]
+            own = sum(draws[half : half + digit]) if digit > 0 else -sum(draws[half + digit : half])
+            kept[at + 1 : at + self._part] = own, *draws[:half]
+        super()._go_apart()
+
     def _restore(self, state: Mapping[str, Any]) -> None:
         super()._restore(state)
         rest = self._n

@@ -60,7 +60,7 @@ class LinearBandit(Live):
     noise : {"secure", "float"}
         Of "private-oful": from OpenDP and the operating system, or for simulations, which are not private.
     seed : int, optional
-        Of "float" noise.
+        Of "float" noise, without which a forked child is refused (RuntimeError).
 
     Raises
     ------
@@ -133,7 +133,7 @@ class LinearBandit(Live):
                     wanted = "None with noise='secure', which repeats nothing"
                     raise ValueError(f"seed must be {wanted}, got {seed!r}")
                 self._counters = [VectorCounter(budget, most, d, reach) for _ in range(k)]
-        key = stream_key(seed)
+        key, self._repeats = stream_key(seed), self._row.private and noise == "float" and seed is None
         self._widen(0)
         self._learner = task.make_learner(self._plan, k, d, regular)
         self._scratch, self._streams = task.make_round(k, d, 1), make_streams(key, 0, 1, task.PURPOSES)

@@ -60,7 +60,8 @@ class PrivateBandit(Bandit):
         reaches the policy. "float" is for simulations: reproducible, and **not private**, since the low bits
         of a float64 show what was added to it.
     seed : int, optional
-        Of "float" noise, drawn ties and whatever else a policy draws; "secure" takes none.
+        Of "float" noise, drawn ties and whatever else a policy draws; "secure" takes none. In a forked child
+        "secure" noise is another, "float" noise the same with a seed, and refused (RuntimeError) without.
     **options
         Of the policy, as :data:`equinoise.bandits.POLICIES` has them; ``horizon`` is of :class:`PrivateUCB`.
 
@@ -108,6 +109,7 @@ class PrivateBandit(Bandit):
         if setting.secure and seed is not None:
             raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
         self._start(n_arms, setting, stream_key(seed))
+        self._repeats = seed is None and not setting.secure
 
     @property
     def epsilon(self) -> float:

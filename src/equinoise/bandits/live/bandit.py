@@ -318,7 +318,7 @@ class Bandit(Live):
 
         The choices are those of a bandit that was never stopped; but secure noise is new from here on, and
         what was noised before is never noised again. Rewards told after the save are unknown. Only one object
-        may go on from a file in earnest: two would each noise unfinished sums, whose rewards pay for both.
+        may go on from a file in earnest: two would noise the same rewards, or others with the same draws.
 
         Raises FileNotFoundError when there is no such file, ImportError when the noise is secure and OpenDP
         is not installed, and ValueError when the file is damaged or holds something else.
