@@ -57,15 +57,13 @@ class Live:
                 held = f"path {os.fspath(path)!r} holds a save (generation {last[1]}) from which this object"
                 raise ValueError(f"{held} does not go on: load it, or give overwrite=True")
             saved = [self._writer, self._read[1] + 1 if self._read else 1]
-            meta = {**meta, "line": self._line, "saved": saved, "repeats": self._repeats}
-            _files.save_arrays(path, kind, meta=meta, **how)
+            _files.save_arrays(path, kind, meta={**meta, "line": self._line, "saved": saved}, **how)
         self._read = saved
 
     def _came_from(self, meta: Mapping[str, Any]) -> Self:
         """Note which file this object was loaded from, and return the object."""
         if "saved" in meta:
             self._line, self._read = _saved(meta)
-        self._repeats = _checks.flag("repeats", meta.get("repeats", False))
         return self
 
 

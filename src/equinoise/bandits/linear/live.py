@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._files import loaded
 from equinoise._live import Live, locked, whole
 from equinoise._random import stream_key
@@ -122,6 +122,7 @@ class LinearBandit(Live):
             "delta": _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True),
             "sigma": _checks.number("sigma", sigma, 0.0, LARGEST),
             "n_arms": k if names is None else names,
+            "seed": _checks.seed(seed),
         }
         self._counters: list[VectorCounter] = []
         if self._row.private:
@@ -187,11 +188,15 @@ class LinearBandit(Live):
     @locked
     def to_frame(self) -> DataFrame:
         """Return one row for each arm: arm, pulls, pending, mean (of its rewards, in their units)."""
-        import pandas as pd
-
         pending = np.bincount([arm for arm, _ in self._open.values()], minlength=len(self.arms))
         means = self._low + (self._high - self._low) * means_of(self._sums, self.pulls)
-        return pd.DataFrame({"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": means})
+        return self._made({"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": means})
+
+    def _made(self, columns: dict[str, Any]) -> DataFrame:
+        import pandas as pd
+
+        what = {name: self._setting.get(name) for name in ("policy", "epsilon", "seed")}
+        return _results.made_by(pd.DataFrame(columns), **what)
 
     @locked
     def coefficients(self) -> DataFrame:
@@ -199,14 +204,12 @@ class LinearBandit(Live):
 
         The standard error is sigma sqrt(V^-1[i, i]), as if the pulls had been planned.
         """
-        import pandas as pd
-
         arm, coordinate = np.divmod(np.arange(len(self.arms) * self.dimension), self.dimension)
         pulls, spread = self.pulls[arm], np.diagonal(self.gram_inverse, axis1=1, axis2=2)
         known = {"theta_hat": self.theta_hat, "stderr": self._setting["sigma"] * np.sqrt(spread)}
         columns = {name: np.where(pulls > 0, part.ravel(), np.nan) for name, part in known.items()}
         labels = np.array(self.arms, dtype=object)[arm]
-        return pd.DataFrame({"arm": labels, "coordinate": coordinate, "pulls": pulls, **columns})
+        return self._made({"arm": labels, "coordinate": coordinate, "pulls": pulls, **columns})
 
     def select(self, contexts: ArrayLike) -> int | str:
         """Return the arm to play for contexts; see :meth:`request`."""

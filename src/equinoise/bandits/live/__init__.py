@@ -105,11 +105,8 @@ class PrivateBandit(Bandit):
             options["horizon"] = horizon  # is refused
         checked(f"class {type(self).__name__}", row.options, options)
         order = row.ties if ties is None else ties
-        setting = Setting(self.policy, order, low, high, epsilon, horizon, noise, options)
-        if setting.secure and seed is not None:
-            raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
+        setting = Setting(self.policy, order, low, high, epsilon, horizon, noise, options, seed)
         self._start(n_arms, setting, stream_key(seed))
-        self._repeats = seed is None and not setting.secure
 
     @property
     def epsilon(self) -> float:
@@ -168,7 +165,8 @@ class _OpenBandit(Bandit):
     ) -> None:
         low, high = (None, None) if bounds is None else check_bounds(bounds)
         checked(f"class {type(self).__name__}", policy(self.policy).options, options)
-        self._start(n_arms, Setting(self.policy, ties, low, high, options=options), stream_key(seed))
+        setting = Setting(self.policy, ties, low, high, options=options, seed=seed)
+        self._start(n_arms, setting, stream_key(seed))
 
 
 class UCB(_OpenBandit):

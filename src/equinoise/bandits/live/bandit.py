@@ -4,7 +4,7 @@ from typing import ClassVar, overload
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._live import Live, locked, whole
 from equinoise._typing import Any, DataFrame, Floats, Ints, PathLike, Self, Words
 from equinoise.bandits.live import state
@@ -37,6 +37,7 @@ class Bandit(Live):
         self._labels: list[Arm] = arm_labels(arms)
         n_arms, self._named = len(self._labels), isinstance(self._labels[0], str)
         self._setting, self._key = setting, key
+        self._repeats = setting.noise == "float" and setting.seed is None
         self._player = player_of(setting, key, n_arms)
         self._draws = Draws(key, noise=setting.noise == "float", ties=setting.ties == "random")
         self._tallies, self._tickets = Tallies(n_arms), OpenTickets()
@@ -120,14 +121,16 @@ class Bandit(Live):
         """Return one row for each arm: arm, pulls, pending, mean, stderr, dropped.
 
         Pending are selections without a reward; stderr is that of the mean, as if the pulls had been planned.
-        Private bandits add private_mean and bias_bound.
+        Private bandits add private_mean and bias_bound. ``attrs`` say what made it.
         """
         import pandas as pd
 
         pending = [self._tickets.count(arm) for arm in range(len(self.arms))]
         columns = {"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": self.means}
         columns["stderr"] = self._setting.span * self._tallies.stderr
-        return pd.DataFrame({**columns, "dropped": self._tallies.dropped.astype(bool)})
+        frame = pd.DataFrame({**columns, "dropped": self._tallies.dropped.astype(bool)})
+        given = self._setting.epsilon, self._setting.seed
+        return _results.made_by(frame, policy=self.policy, epsilon=given[0], seed=given[1])
 
     @locked
     def report(self, control: Arm | None = None, alpha: float = 0.05) -> Report:

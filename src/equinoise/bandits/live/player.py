@@ -28,6 +28,7 @@ class Setting:
     horizon: int | None = None
     noise: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         spec = policy(self.policy)
@@ -42,6 +43,10 @@ class Setting:
             _checks.choice("noise", self.noise, ("secure", "float"))
         elif (self.epsilon, self.noise) != (None, None):
             raise ValueError(f"epsilon and noise must be None for the policy {self.policy!r}, which has none")
+        if self.secure and self.seed is not None:
+            why = "None with noise='secure', which repeats nothing"
+            raise ValueError(f"seed must be {why}, got {self.seed!r}")
+        vars(self).update(seed=_checks.seed(self.seed))
         if self.horizon is not None:
             vars(self).update(horizon=_checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS))
         if not set(self.options) <= set(spec.options):
