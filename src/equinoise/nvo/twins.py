@@ -1,4 +1,7 @@
-"""Two plain mechanisms beside the game, with the face of a profile: their promise is for every data set."""
+"""Two plain mechanisms beside the game, with the face of a profile: their promise is for every data set.
+
+Of two records or more, within the bounds: that there is a release tells so much.
+"""
 
 import math
 from dataclasses import dataclass
