@@ -93,7 +93,10 @@ def test_late_rewards_are_those_of_the_order_in_which_they_were_told():
         late.update(shown[3], 0.5)
     with pytest.raises(ValueError, match="open selection of this bandit"):
         late.update(LinearBandit(2, 2).request(x[0]), 0.5)
-    late.update(0, 1.0)  # the oldest that is open
+    for other in (True, False, 0.0, np.False_):  # equal to an arm, and none
+        with pytest.raises(TypeError, match="arm must be an integer"):
+            late.update(other, 1.0)
+    late.update(np.int64(0), 1.0)  # the oldest that is open
     assert [*late._open] == [4]
 
 

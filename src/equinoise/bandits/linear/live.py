@@ -270,7 +270,8 @@ class LinearBandit(Live):
             if arm.owner != self._line or arm.number not in self._open:
                 raise ValueError(f"arm must be an open selection of this bandit, got {arm!r}")
             return arm.number
-        if arm not in self.arms or isinstance(arm, bool):
+        arm = arm if isinstance(self.arms[0], str) else _checks.integer("arm", arm)  # not True, nor 1.0
+        if arm not in self.arms:
             raise ValueError(f"arm must be one of {_checks.shown(list(self.arms))}, got {_checks.shown(arm)}")
         place = self.arms.index(arm)
         for number, (of, _) in self._open.items():
