@@ -24,8 +24,7 @@ class Live:
     _line: int  # shared by all that were loaded from files of one object; _writer names this one there
     _writer: int
     _read: Any = None  # [writer, generation] of the last file that it wrote or was loaded from
-    _forked = False  # the process was forked: there is one more
-    _repeats = False  # which would draw the same noise, and nobody gave a seed
+    _forked = _repeats = False  # there is one more, which would draw the same noise, and nobody gave a seed
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Return an object with its lock, however it is filled."""
@@ -42,8 +41,7 @@ class Live:
     def _go_apart(self) -> None:
         """Part from the object of the process that was forked, before anything else is done."""
         if self._repeats:  # two sums with the same noise differ by what it hides
-            how = "which would draw the same noise: make it there, or give it a seed"
-            raise RuntimeError(f"a {type(self).__name__} can't go on in a forked child, {how}")
+            raise RuntimeError(f"a {type(self).__name__} can't go on in a forked child without a seed")
         self._forked = False
 
     def _save(self, path: Any, overwrite: object, kind: str, meta: Mapping[str, Any], **how: Any) -> None:

@@ -82,8 +82,7 @@ class Sweep:
         names += [name for name in names_of(told) if name not in names and name not in whole]
         cells = {name: _column([one.get(name) for one in made]) for name in names}
         columns = {name: pd.Series(**own).repeat(sizes).array for name, own in cells.items()}
-        rest = whole.drop(columns=[name for name in names if name in whole])
-        return pd.concat([pd.DataFrame(columns), rest], axis=1)
+        return pd.concat([pd.DataFrame(columns), whole.drop(columns=names, errors="ignore")], axis=1)
 
 
 def sweep(
@@ -164,8 +163,7 @@ def perform(function: Callable[..., Any], points: tuple[dict[str, Any], ...], **
 
 
 def _takes(function: Any, name: str) -> bool:
-    called = getattr(function, "func", function)  # of a partial
-    parameters = inspect.signature(called).parameters
+    parameters = inspect.signature(getattr(function, "func", function)).parameters  # of a partial
     return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 

@@ -69,13 +69,11 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
     from equinoise import _files
 
     kept = folder / common.KEPT
-    try:
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         what = _files.json_of(_files.content(kept / common.COMMAND))
         runs = sorted(path.parent.name for path in kept.glob("*/run.json"))
         given = dict(what)
         right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()
         if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
             return what, runs
-    except (OSError, ValueError, TypeError, KeyError):
-        pass
     raise common.WrongUse(f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}")

@@ -59,11 +59,11 @@ class KaryCounter(HorizonCounter):
     (13, 3, True)
     """
 
-    def _begin(self, seed: int | None) -> None:
+    def _start(self, seed: int | None, *_: Any, **__: Any) -> None:
         self.arity, self.levels = best_tree(self.horizon)
         # of each level: the digit, the signed sum of draws, and draws that were taken off before their turn
         self._half, self._part = self.arity // 2, self.arity // 2 + 2
-        self._start(seed, slots=1 + self.levels * self._part, largest=self.levels / self.epsilon)
+        super()._start(seed, slots=1 + self.levels * self._part, largest=self.levels / self.epsilon)
         self._totals = np.zeros(1)
         if self.secure:
             self._drawn(1)  # an epsilon that is too small is found now

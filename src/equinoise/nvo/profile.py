@@ -143,8 +143,7 @@ def _exactly(
     """Return whether delta of a record at epsilon is at most delta (0 too), in whole numbers."""
     epsilon, delta, slack = limits
     n, used, there = int(counts.sum()), counts > 0, total > 0.0
-    row = noise.rows(np.array([kind[0]]))[0, kind[1]]
-    share = np.minimum(row[there] / total[there], 1.0)
+    share = np.minimum(noise.rows(np.array([kind[0]]))[0, kind[1], there] / total[there], 1.0)
     with np.errstate(divide="ignore"):
         near = np.abs(math.log1p(-1.0 / n) - np.log1p(-share)) >= epsilon - 2.0 * slack
     with decimal.localcontext(prec=60):

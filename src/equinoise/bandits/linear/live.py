@@ -12,7 +12,7 @@ from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Ints, PathLike,
 from equinoise.bandits.linear import kernels, task
 from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, checked_sizes, regular_ridge
 from equinoise.bandits.policies.registry import check_bounds
-from equinoise.bandits.result import means_of
+from equinoise.bandits.result import UNSEEDED, arm_labels, means_of
 from equinoise.bandits.rewards import make_streams
 from equinoise.mechanisms import VectorCounter
 
@@ -100,13 +100,8 @@ class LinearBandit(Live):
         seed: int | None = None,
     ) -> None:
         self._row = POLICIES[_checks.choice("policy", policy, POLICIES)]
-        names = [*n_arms] if isinstance(n_arms, Sequence) and not isinstance(n_arms, str) else None
-        if names is not None and (
-            len(set(names)) < len(names) or not all(isinstance(n, str) and _checks.text(n) for n in names)
-        ):
-            raise ValueError(f"n_arms must be names, none of them twice, got {_checks.shown(n_arms)}")
-        k, d = checked_sizes(n_arms if names is None else len(names), dimension)
-        self.arms: tuple[int | str, ...] = tuple(range(k) if names is None else names)
+        self.arms: tuple[int | str, ...] = tuple(arm_labels(n_arms))
+        k, d = checked_sizes(len(self.arms), dimension)
         self.dimension, (self._low, self._high) = d, check_bounds(bounds)
         for name, value in (("epsilon", epsilon), ("horizon", horizon), ("longest", longest)):
             if self._row.private == (value is None):
@@ -121,7 +116,7 @@ class LinearBandit(Live):
             "noise": _checks.choice("noise", noise, ("secure", "float")),
             "delta": _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True),
             "sigma": _checks.number("sigma", sigma, 0.0, LARGEST),
-            "n_arms": k if names is None else names,
+            "n_arms": [*self.arms] if isinstance(self.arms[0], str) else k,
             "seed": _checks.seed(seed),
         }
         self._counters: list[VectorCounter] = []
@@ -131,8 +126,7 @@ class LinearBandit(Live):
             reach = self._setting["longest"] = _checks.number("longest", longest, 0.0, LARGEST, open_low=True)
             if noise == "secure":
                 if seed is not None:
-                    wanted = "None with noise='secure', which repeats nothing"
-                    raise ValueError(f"seed must be {wanted}, got {seed!r}")
+                    raise ValueError(f"seed must be {UNSEEDED}, got {seed!r}")
                 self._counters = [VectorCounter(budget, most, d, reach) for _ in range(k)]
         key, self._repeats = stream_key(seed), self._row.private and noise == "float" and seed is None
         self._widen(0)
@@ -251,8 +245,7 @@ class LinearBandit(Live):
         self._scratch.arm[0], self._scratch.reward[0] = place, 0.0 if self._counters else told
         kernels.learn(self._plan, self._learner, self._streams, self._scratch)
         if noised is not None:  # all that choices hear of rewards
-            estimate = self.gram_inverse[place] @ noised
-            self._learner.estimate.reshape(len(self.arms), -1)[place] = estimate
+            self._learner.estimate.reshape(len(self.arms), -1)[place] = self.gram_inverse[place] @ noised
             width = self._counters[place].width(self._setting["delta"] / self.dimension)
             self._learner.noise_bonus[place, 0] = width
         self._moment[place] += told * x

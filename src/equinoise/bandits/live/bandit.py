@@ -6,10 +6,12 @@ import numpy as np
 
 from equinoise import _checks, _results
 from equinoise._live import Live, locked, whole
+from equinoise._random import stream_key
 from equinoise._typing import Any, DataFrame, Floats, Ints, PathLike, Self, Words
 from equinoise.bandits.live import state
-from equinoise.bandits.live.player import Setting, arm_labels, check_name, player_of
+from equinoise.bandits.live.player import Setting, player_of
 from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket
+from equinoise.bandits.result import arm_labels, check_name
 from equinoise.bandits.rewards import Draws
 from equinoise.inference import Report, Totals, report
 
@@ -32,11 +34,11 @@ class Bandit(Live):
 
     policy: ClassVar[str]  # its name in the registry
 
-    def _start(self, arms: Any, setting: Setting, key: Words) -> None:
-        """Begin with nothing known; `arms` is a number or a sequence of names."""
+    def _start(self, arms: Any, setting: Setting, known: Words | None = None) -> None:
+        """Begin with nothing known, but a saved key; `arms` is a number or a sequence of names."""
         self._labels: list[Arm] = arm_labels(arms)
         n_arms, self._named = len(self._labels), isinstance(self._labels[0], str)
-        self._setting, self._key = setting, key
+        self._setting, self._key = setting, (key := stream_key(setting.seed) if known is None else known)
         self._repeats = setting.noise == "float" and setting.seed is None
         self._player = player_of(setting, key, n_arms)
         self._draws = Draws(key, noise=setting.noise == "float", ties=setting.ties == "random")
@@ -128,9 +130,8 @@ class Bandit(Live):
         pending = [self._tickets.count(arm) for arm in range(len(self.arms))]
         columns = {"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": self.means}
         columns["stderr"] = self._setting.span * self._tallies.stderr
-        frame = pd.DataFrame({**columns, "dropped": self._tallies.dropped.astype(bool)})
-        given = self._setting.epsilon, self._setting.seed
-        return _results.made_by(frame, policy=self.policy, epsilon=given[0], seed=given[1])
+        made, frame = self._setting, pd.DataFrame({**columns, "dropped": self._tallies.dropped.astype(bool)})
+        return _results.made_by(frame, policy=made.policy, epsilon=made.epsilon, seed=made.seed)
 
     @locked
     def report(self, control: Arm | None = None, alpha: float = 0.05) -> Report:

@@ -90,8 +90,7 @@ def kept_share(frame: DataFrame, propensity: object, labels: tuple[Hashable, ...
         of_row = number_column(frame, "propensity", propensity, 0.0, 1.0)
         if not of_row.min() > 0.0:
             raise ValueError(f"column {propensity!r} must be positive, got 0 in row {of_row.argmin()}")
-    shares: Floats = of_row.min() / of_row
-    return shares
+    return np.asarray(of_row.min() / of_row)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -101,8 +101,7 @@ def compose(
         simple = (_by_largest(one, m, share) for one in largest[-1].tolist())
         bounds = [min(_by_renyi(*losses(i, -1), m, share), bound) for i, bound in enumerate(simple)]
         order = np.argsort(bounds)
-        so_far = np.cumsum(counts[counts > 0][order])
-        median = bounds[order[int(np.searchsorted(2 * so_far, n))]]
+        median = bounds[order[int(np.searchsorted(2 * np.cumsum(counts[counts > 0][order]), n))]]
     method = "privacy loss distribution" if exact else "Rényi divergence"
     return Composition(m, share, removal, addition, median, method)
 
