@@ -275,6 +275,107 @@ def test_a_child_of_a_fork_has_a_lock_of_its_own_and_is_another_object(tmp_path)
     assert "holds a save (generation 2) from which this object does not go on" in made.stdout
 
 
+DRAWN_AFTER_A_FORK = """
+import os, sys
+from equinoise.bandits import DPKLUCB, PrivateUCB
+from equinoise.bandits.linear import LinearBandit
+from equinoise.efb import Strategy, User
+from equinoise.games import load
+from equinoise.mechanisms import BinaryCounter, HybridCounter, KaryCounter, VectorCounter
+tree, _ = load("bandit(3)")
+
+def summed(counter, item=0.5):
+    for _ in range(7):  # of which the last takes draws off that the next sums put back
+        counter.add(item)
+    return lambda: [counter.add(item) for _ in range(3)]
+
+def played(bandit):
+    for _ in range(3):
+        bandit.update(bandit.select(), 0.5)
+    ticket = bandit.request()
+    def go_on():
+        bandit.update(ticket, 0.5)
+        for _ in range(40):
+            bandit.update(bandit.select(), 0.5)
+        return bandit.private_means.tolist()
+    return go_on
+
+def linear(bandit):
+    bandit.update(bandit.request([1.0]), 0.5)
+    return lambda: bandit.update(bandit.request([1.0]), 0.5) or bandit.estimate.tolist()
+
+def loaded(bandit):
+    bandit.save(sys.argv[1], overwrite=True)
+    return type(bandit).load(sys.argv[1])
+
+def reported(user, symbols=0):
+    asked = [Strategy(trial, [0], [1], symbols) for trial in range(64)]
+    return lambda: [user.report(one, last_action=1, loss=0.25).to_bytes().hex() for one in asked]
+
+def private_oful(**how):
+    return LinearBandit(2, 1, policy="private-oful", epsilon=1.0, horizon=100, longest=1.0, **how)
+
+def made(seed):
+    how = {"noise": "float", "seed": seed}
+    return {
+        "counter": summed(KaryCounter(1.0, 1000, seed=seed)),
+        "binary counter": summed(BinaryCounter(1.0, 1000, seed=seed)),
+        "hybrid counter": summed(HybridCounter(1.0, seed=seed)),
+        "vector counter": summed(VectorCounter(1.0, 1000, 1, seed=seed), [0.5]),
+        "bandit": played(PrivateUCB(2, 1.0, 100, **how)),
+        "bandit of batches": played(DPKLUCB(2, 1.0, **how)),
+        "loaded bandit": played(loaded(PrivateUCB(2, 1.0, 100, **how))),
+        "linear bandit": linear(private_oful(**how)),
+        "loaded linear bandit": linear(loaded(private_oful(**how))),
+        "user": reported(User(tree, 1.0, **how), 2),
+        "user of losses": reported(User(tree, 1.0, mechanism="laplace", **how)),
+    }
+
+def lines(things):
+    for name, go_on in things.items():
+        try:
+            yield f"{name}: {go_on()}"
+        except RuntimeError as error:
+            yield f"{name}: {error}"
+
+secure = {"secure bandit": PrivateUCB(2, 1.0, 100), "secure bandit of batches": DPKLUCB(2, 1.0)}
+for things in {name: played(one) for name, one in secure.items()} | made(None), made(1):
+    reader, writer = os.pipe()
+    if not os.fork():
+        os.write(writer, "|".join(lines(things)).encode())
+        os._exit(0)
+    os.close(writer)
+    theirs = b""
+    while more := os.read(reader, 4096):
+        theirs += more
+    for own, other in zip(lines(things), theirs.decode().split("|"), strict=True):
+        name, said = other.split(": ", 1)
+        word = "refused" if "can't go on in a forked child" in said else "other"
+        print(name, "same" if own == other else word, sep=": ")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
+def test_no_noise_is_drawn_twice_after_a_fork_unless_by_a_seed(tmp_path):
+    """Two sums or reports with the same noise differ by what they hide."""
+    command = [sys.executable, "-W", "ignore", "-c", DRAWN_AFTER_A_FORK, str(tmp_path / "file")]
+    made = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    found = [line.split(": ") for line in made.stdout.splitlines()]
+    unseeded, seeded = dict(found[:13]), dict(found[13:])
+    assert [name for name, word in unseeded.items() if word == "refused"] == [
+        "bandit",
+        "bandit of batches",
+        "loaded bandit",
+        "linear bandit",
+        "loaded linear bandit",
+    ]
+    assert "same" not in unseeded.values() and seeded.keys() == unseeded.keys() - {
+        "secure bandit",
+        "secure bandit of batches",
+    }
+    assert set(seeded.values()) == {"same"}
+
+
 def test_what_another_writer_is_writing_is_left_alone(tmp_path):
     with _files.replacing(tmp_path / "file") as slow:
         slow.write(b"slow")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,9 @@ import pytest
 
 import equinoise
 from equinoise import _sweep, bandits, efb, games, replicates
+from equinoise.nvo import Histogram, NoiseGame
 
+DOCS = Path(__file__).parents[1] / "docs"
 MEANS = [0.75, 0.5]
 SIMULATE = functools.partial(bandits.simulate, means=MEANS, horizon=30, n_replicates=5, n_checkpoints=3)
 GRID = {"policy": ["private-ucb", "uniform"], "epsilon": [0.5, math.inf]}
@@ -54,6 +57,19 @@ def test_a_parameter_that_a_point_leaves_out_is_as_its_run_says_with_all_digits(
     assert new["seed"].dropna().unique().tolist() == [2**62 + 1]
     assert new["seed"].isna().sum() == 10
     assert not new.attrs
+
+
+def test_a_word_is_what_the_run_used():
+    """Nothing was sent without privacy, whatever the mechanism that was asked for."""
+    task = functools.partial(efb.simulate, *games.load("kuhn_poker"), horizon=20, n_checkpoints=1)
+    points = [{"epsilon": e, "mechanism": m} for e in (1, math.inf) for m in ("hashing", "laplace")]
+    made = replicates.sweep(
+        task, [*points, {"epsilon": math.inf, "mechanism": "hashing", "learner": "ixomd"}]
+    )
+    for frame in (made.to_frame(), made.summary()):
+        assert frame["mechanism"].tolist() == ["hashing", "laplace", "none", "none", "none"]
+    joint = replicates.sweep(functools.partial(efb.self_play, "kuhn_poker", horizon=9), points).to_frame()
+    assert joint["mechanism"].drop_duplicates().tolist() == ["hashing", "laplace", "none"]
 
 
 def test_what_is_no_number_and_no_word_is_text():
@@ -207,6 +223,17 @@ def test_every_frame_says_what_made_it():
     linear = bandits.linear.simulate("oful", n_arms=2, dimension=2, horizon=9, seed=5)
     for frame in (linear.to_frame(), linear.summary(), linear.coefficients()):
         assert frame.attrs == {**said, "policy": "oful", "epsilon": None, "seed": 5}
+    live = bandits.PrivateUCB(2, 0.5, horizon=9, noise="float", seed=4)
+    assert live.to_frame().attrs == said
+    assert bandits.UCB(2).to_frame().attrs == {**said, "policy": "ucb", "epsilon": None, "seed": None}
+    shown = bandits.linear.LinearBandit(2, 1, seed=5)
+    for frame in (shown.to_frame(), shown.coefficients()):
+        assert frame.attrs == {**said, "policy": "oful", "epsilon": None, "seed": 5}
+    profile = NoiseGame(Histogram.from_values([1, 2, 2, 3], 5, bounds=(0, 4)), 0.5).best_response(seed=4)
+    for frame in (profile.to_frame(), profile.summary()):
+        told = {name: value for name, value in said.items() if name != "policy"}
+        assert frame.attrs == {"method": "best response", **told}
+    assert all(name in profile.to_frame.__doc__ for name in profile.to_frame())
     game = efb.simulate(*games.load("kuhn_poker"), horizon=9, epsilon=math.inf, learner="ixomd", seed=None)
     for frame in (game.to_frame(), game.summary()):
         told = {name: frame.attrs[name] for name in ("learner", "epsilon", "seed", "version")}
@@ -216,3 +243,19 @@ def test_every_frame_says_what_made_it():
             "seed": None,
             "version": equinoise.__version__,
         }
+
+
+@pytest.mark.parametrize("kind", ["live", "linear"])
+def test_a_loaded_bandit_still_says_its_seed(kind, tmp_path):
+    made = bandits.UCB(2, seed=3) if kind == "live" else bandits.linear.LinearBandit(2, 1, seed=3)
+    made.save(tmp_path / "file")
+    assert type(made).load(tmp_path / "file").to_frame().attrs["seed"] == 3
+
+
+def test_what_made_frames_becomes_columns_in_the_way_that_the_documents_say():
+    runs = [SIMULATE(policy, epsilon=0.5) for policy in ("private-ucb", "dp-klucb")]
+    frames = [run.to_frame() for run in runs]
+    assert not pd.concat(frames).attrs
+    frame = pd.concat([frame.assign(**frame.attrs) for frame in frames])
+    assert frame.groupby("policy").size().to_dict() == {"private-ucb": 10, "dp-klucb": 10}
+    assert "frame.assign(**frame.attrs)" in (DOCS / "results.md").read_text(encoding="utf-8")

@@ -70,8 +70,7 @@ class Blocks:
                 return
             names = [path.name for path in self.folder.iterdir()]
             if not all(name.startswith(".") and name.endswith(".tmp") for name in names):  # left by a kill
-                why = f"resume must be an empty folder or one of this run, got {str(self.folder)!r}"
-                raise OtherRun(why) from None
+                raise OtherRun(f"resume must be an empty folder or one of this run, got {str(self.folder)!r}")
             _files.write_all(self.folder, {"run.json": _files.json_bytes(run)}, held=True)
 
     def put(self, start: int, stop: int, block: Arrays) -> None:
@@ -313,5 +312,4 @@ def _code(code: types.CodeType) -> tuple[Any, ...]:
 
 def _name(part: Any) -> bytes:
     """Return the name of a function or a type in fingerprints."""
-    name: str = getattr(part, "_kept_as", f"{part.__module__}.{part.__qualname__}")
-    return name.encode()
+    return str(getattr(part, "_kept_as", f"{part.__module__}.{part.__qualname__}")).encode()

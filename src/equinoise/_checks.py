@@ -4,6 +4,7 @@ Every check returns the value in the one type that kernels take, or raises: ``Ty
 thing, ``ValueError`` for a value that is not allowed, naming the argument, what it takes and what it got.
 """
 
+import contextlib
 import math
 import numbers
 import operator
@@ -229,18 +230,11 @@ class Option:
 
     def parse(self, name: str, text: str) -> Any:
         """Return what `text` says on a command line, checked."""
-        words: Mapping[str, bool] = {"true": True, "yes": True, "false": False, "no": False}
-        value: object = text
-        try:
-            if self.kind == "flag":
-                value = words.get(text.lower(), text)
-            elif self.kind == "integer":
-                value = int(text)
-            elif self.kind == "number":
-                value = float(text)
-        except ValueError:
-            pass  # the check below says what is wrong
-        return self.check(name, value)
+        words: Mapping[str, object] = {"true": True, "yes": True, "false": False, "no": False}
+        read: Mapping[str, Any] = {"integer": int, "number": float, "flag": lambda x: words.get(x.lower(), x)}
+        with contextlib.suppress(ValueError):  # the check below says what is wrong
+            text = read.get(self.kind, str)(text)
+        return self.check(name, text)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -156,6 +156,8 @@ def writable_folder(name: str, path: str | os.PathLike[str]) -> Path:
     if not there.is_dir():
         raise ValueError(f"{name} must be a folder, got {str(folder)!r} where {str(there)!r} is none")
     try:
+        with contextlib.suppress(FileNotFoundError):
+            folder.stat()  # says of a name that is too long
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
         why = f"{name} must be a folder to write into, got {str(folder)!r}: {error.strerror}"

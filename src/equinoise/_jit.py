@@ -118,8 +118,7 @@ def cache_directory() -> Path:
 def _base() -> Path:
     if config.CACHE_DIR:
         return Path(config.CACHE_DIR).absolute()
-    dirs: Any = AppDirs
-    base = Path(dirs(appname="equinoise", appauthor=False).user_cache_dir)
+    base = Path(cast(Any, AppDirs)(appname="equinoise", appauthor=False).user_cache_dir)
     if not base.is_absolute():  # an unexpanded "~": nobody's home, so not a folder of that name here
         raise OSError("this user has no home directory")
     return base
@@ -163,8 +162,7 @@ class _Cache(caching.FunctionCache):
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load code for a signature; not what another process wrote for other types into the file's name."""
-        base: Any = super()
-        found, types = base._load_overload(sig, target_context), _normal(sig)[0]
+        found, types = cast(Any, super())._load_overload(sig, target_context), _normal(sig)[0]
         return found if found and found.signature.args == types else None
 
     @contextlib.contextmanager

@@ -24,6 +24,7 @@ class Live:
     _line: int  # shared by all that were loaded from files of one object; _writer names this one there
     _writer: int
     _read: Any = None  # [writer, generation] of the last file that it wrote or was loaded from
+    _forked = _repeats = False  # there is one more, which would draw the same noise, and nobody gave a seed
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Return an object with its lock, however it is filled."""
@@ -36,6 +37,12 @@ class Live:
     def __reduce_ex__(self, protocol: object) -> Any:
         """Refuse to be copied or pickled."""
         raise TypeError(f"a {type(self).__name__} can't be copied or pickled: use {self.kept_by}")
+
+    def _go_apart(self) -> None:
+        """Part from the object of the process that was forked, before anything else is done."""
+        if self._repeats:  # two sums with the same noise differ by what it hides
+            raise RuntimeError(f"a {type(self).__name__} can't go on in a forked child without a seed")
+        self._forked = False
 
     def _save(self, path: Any, overwrite: object, kind: str, meta: Mapping[str, Any], **how: Any) -> None:
         """Write a file; ValueError in place of one of its line that this object neither wrote nor read."""
@@ -73,6 +80,8 @@ def locked(method: Method) -> Method:
     @functools.wraps(method)
     def call(self: Live, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
+            if self._forked:
+                self._go_apart()
             return method(self, *args, **kwargs)
 
     return call  # type: ignore[return-value]
@@ -103,7 +112,7 @@ def _later() -> Iterator[None]:
 def _forked() -> None:
     """Let a child's objects be others than its parent's, and no lock be held by a thread that is gone."""
     for one in _living:
-        one._lock, one._writer = threading.RLock(), secrets.randbits(62)
+        one._lock, one._writer, one._forked = threading.RLock(), secrets.randbits(62), True
 
 
 if hasattr(os, "register_at_fork"):

@@ -56,7 +56,7 @@ class Sweep:
         """Return all runs' long frames in one, parameters first, with what made each run and the version.
 
         A parameter is as it was given, or text where it is neither numbers of 64 bits nor words alone. One
-        that a point leaves out is as its run says, or missing.
+        that a point leaves out is as its run says, or missing; a word, as the mechanism's, is the run's.
         """
         return self._joined([run.to_frame() for run in self.runs])
 
@@ -75,14 +75,14 @@ class Sweep:
         import pandas as pd
 
         told = [{str(name): value for name, value in frame.attrs.items()} for frame in frames]
-        made = [own | point for own, point in zip(told, self.points, strict=True)]
+        pairs = zip(told, self.points, strict=True)
+        made = [a | {k: v for k, v in b.items() if not type(a.get(k)) is type(v) is str} for a, b in pairs]
         whole = pd.concat(frames, ignore_index=True)
         sizes, names = [len(frame) for frame in frames], names_of(self.points)
         names += [name for name in names_of(told) if name not in names and name not in whole]
         cells = {name: _column([one.get(name) for one in made]) for name in names}
         columns = {name: pd.Series(**own).repeat(sizes).array for name, own in cells.items()}
-        rest = whole.drop(columns=[name for name in names if name in whole])
-        return pd.concat([pd.DataFrame(columns), rest], axis=1)
+        return pd.concat([pd.DataFrame(columns), whole.drop(columns=names, errors="ignore")], axis=1)
 
 
 def sweep(
@@ -163,8 +163,7 @@ def perform(function: Callable[..., Any], points: tuple[dict[str, Any], ...], **
 
 
 def _takes(function: Any, name: str) -> bool:
-    called = getattr(function, "func", function)  # of a partial
-    parameters = inspect.signature(called).parameters
+    parameters = inspect.signature(getattr(function, "func", function)).parameters  # of a partial
     return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 

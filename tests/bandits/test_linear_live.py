@@ -93,7 +93,10 @@ def test_late_rewards_are_those_of_the_order_in_which_they_were_told():
         late.update(shown[3], 0.5)
     with pytest.raises(ValueError, match="open selection of this bandit"):
         late.update(LinearBandit(2, 2).request(x[0]), 0.5)
-    late.update(0, 1.0)  # the oldest that is open
+    for other in (True, False, 0.0, np.False_):  # equal to an arm, and none
+        with pytest.raises(TypeError, match="arm must be an integer"):
+            late.update(other, 1.0)
+    late.update(np.int64(0), 1.0)  # the oldest that is open
     assert [*late._open] == [4]
 
 
@@ -193,7 +196,7 @@ def test_widths_are_made_for_any_number_of_pulls_and_take_no_room(before, tmp_pa
 @pytest.mark.parametrize(
     ("said", "arguments"),
     [
-        ("n_arms must be names", {"n_arms": ["a", "a"]}),
+        ("n_arms must be at least one name, none of them twice", {"n_arms": ["a", "a"]}),
         ("n_arms must be an integer", {"n_arms": 0}),
         ("dimension must be", {"dimension": 0}),
         ("n_arms times dimension squared", {"dimension": 10**5}),
@@ -222,8 +225,10 @@ def test_wrong_contexts_change_nothing(wrong):
     for reward in (np.nan, 2.0, "1", None):
         with pytest.raises((TypeError, ValueError), match="reward must"):
             bandit.update(shown, reward)
-    with pytest.raises(ValueError, match="arm must be one of"):
+    with pytest.raises(TypeError, match="arm must be an integer"):
         bandit.update("a", 1.0)
+    with pytest.raises(ValueError, match="arm must be one of"):
+        bandit.update(2, 1.0)
     with pytest.raises(ValueError, match="has none"):
         bandit.update(1, 1.0)
     assert bandit.rounds == 1 and bandit.pulls.tolist() == [0, 0]

@@ -813,7 +813,7 @@ def releases(monkeypatch):
     monkeypatch.setattr("equinoise.mechanisms.counter_base.secure_laplace", made)
     monkeypatch.setattr("equinoise.bandits.live.player.secure_laplace", made)
     monkeypatch.setattr("equinoise.mechanisms.kary.secure_geometric", lambda counts, *_: np.array(counts))
-    monkeypatch.setattr("equinoise.bandits.live.stream_key", lambda seed: key_of(0))  # posterior draws
+    monkeypatch.setattr("equinoise.bandits.live.bandit.stream_key", lambda seed: key_of(0))  # posterior draws
     return made
 
 

@@ -362,6 +362,9 @@ def test_kinds_of_labels():
     two = a_log(120, n_arms=2, means=(0.8, 0.3))
     flags = replay("ucb", two.assign(arm=two.arm == 1), propensity={False: 0.5, True: 0.5})
     assert flags.labels == (False, True) and flags.rows.tolist() == replay("ucb", two).rows.tolist()
+    for odd in ([True, "1", 2], [1, 1.5, "True"]):
+        given = replay("ucb", log.assign(arm=pd.Series(odd, dtype=object)[log.arm].to_numpy()))
+        assert len(given.labels) == 3
     mixed = replay("ucb", log.assign(arm=pd.Series(["one", 2, ("t", 3)], dtype=object)[log.arm].to_numpy()))
     assert set(mixed.labels) == {"one", 2, ("t", 3)}
     reindexed = log.set_index(pd.Index(range(500, 620)))
@@ -422,6 +425,7 @@ LOG = pd.DataFrame(
         "late": pd.to_datetime(["2020-01-01"] * 4),
         "complex": [1j] * 4,
         "lists": [[1], [2], [1], [2]],
+        "flags": np.array([1, True, 2, 1], dtype=object),
     }
 )
 CASES = [
@@ -498,6 +502,7 @@ def test_bad_input(function, options, name):
         ({"reward": "text"}, "column 'text' must be an array of numbers"),
         ({"reward": "complex"}, "column 'complex' must be an array of numbers"),
         ({"arm": "lists"}, "column 'lists' must hold labels that are hashable"),
+        ({"arm": "flags"}, "column 'flags' must not hold truth values beside 0 or 1"),
         ({"propensity": "zero"}, "column 'zero' must be positive, got 0 in row 1"),
         ({"propensity": "far"}, "column 'far' must be at most 1, got 2.0 at index 2"),
     ],

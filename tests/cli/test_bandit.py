@@ -326,6 +326,14 @@ def test_one_replicate_has_no_interval_that_holds_zero(capsys, tmp_path):
     assert "arms_at_zero" in json.dumps(document) and '"arms_at_zero": 0' not in json.dumps(document)
 
 
+def test_help_says_which_means_a_plan_takes(capsys):
+    """The first arm is the control: to find that it is the best is no plan."""
+    assert main(["bandit", "--plan"]) == 2
+    assert "one of them best and not arm 0" in capsys.readouterr().err
+    assert main(["bandit", "--help"]) == 0
+    assert "the best arm, not the first of --means" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_plan_shows_power_beside_regret(capsys):
     plan = ["bandit", "--plan", "--means", "0.2,0.8", "--horizon", "200", "--replicates", "20", "--jobs", "1"]
     assert main([*plan, "--policy", "dp-klucb", "--epsilon", "2", "--null", "0.2"]) == 0

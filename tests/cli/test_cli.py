@@ -265,6 +265,8 @@ WRONG = [
     ([*SMALL, "--max-histories", "3"], "--max-histories"),
     ([*SMALL, "--out", "file"], "--out must be a folder"),
     ([*SMALL, "--out", "file/below"], "--out must be a folder"),
+    ([*SMALL, "--out", "x" * 300], "--out must be a folder to write into, got 'xxx"),
+    (["nvo", "verify", "x" * 300], "FOLDER must be that of a release, got 'xxx"),
     ([*SMALL, "--colour"], "--colour"),
     (["play"], "play"),
 ]

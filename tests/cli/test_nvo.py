@@ -150,6 +150,22 @@ def test_several_columns_are_releases_of_their_own_and_add_up(capsys):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("more", [[], ["--column", "b"]])
+def test_a_column_whose_name_reads_as_bounds_is_named_with_its_bounds(capsys, more):
+    Path("odd.csv").write_text("a=1:2,b\n" + "1,2\n2,3\n2,3\n" * 9)
+    common = ["--epsilon", "1", "--bins", "9", "--resolve", "0", *more]
+    common += ["--bounds", "0", "5"] * bool(more)
+    assert main(["nvo", "odd.csv", "--column", "a=1:2=0:4", *common, "--out", "odd"]) == 0
+    place = Path("odd", "a=1:2") if more else Path("odd")
+    said = json.loads((place / "certificate.json").read_text())
+    assert said["column"] == "a=1:2" and said["bounds"] == [0.0, 4.0]
+    assert main(["nvo", "verify", "odd"]) == 0
+    capsys.readouterr()
+    assert main(["nvo", "--help"]) == 0
+    assert "one named a=1:2 needs them" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.compiled
 def test_a_ledger_has_every_release_and_no_digest_of_the_data(capsys, monkeypatch):
     arguments = [*SMALL, *QUICK, "--bounds", "100", "250", "--rows", "20", "--ledger", "book"]
     assert main(arguments) == 0

@@ -170,6 +170,8 @@ def test_slices_merge_to_the_files_of_one_run(capsys, command):
     assert capsys.readouterr().out.endswith("Joined 3 slices: replicates 0 to 8\n")
     assert same_files("whole", "merged")
     assert not same_files("whole", "a")
+    assert main(["merge", "a", "--out", "alone"]) == 0
+    assert capsys.readouterr().out.endswith("Joined 1 slice: replicates 0 to 3\n")
     assert main(["merge", "b", "a", "--out", "ab"]) == 0
     assert main(["merge", "ab", "c", "--out", "again"]) == 0
     assert same_files("whole", "again")

@@ -73,6 +73,34 @@ def a_counter(kind=Described):
     return lambda horizon: kind(EPSILON, horizon, SENSITIVITY, seed=1)
 
 
+class Forked(Described):
+    """One that finds itself in a forked child before item `at`."""
+
+    secure, at = True, 0
+
+    def add(self, x):
+        if self.n == self.at:
+            self._forked, self.before = True, getattr(self, "seen", 0)
+        return super().add(x)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 6, 7, 8, 12, 20, 21, 33, 59])
+def test_after_a_fork_no_sum_has_a_draw_from_before(at):
+    """Sums to come have the nodes of the definition, all of them drawn anew: the parent has the old ones."""
+    horizon, kind = 60, type("At", (Forked,), {"at": at})
+    draws, _, items = described(a_counter(kind), horizon)
+    counter = kind(EPSILON, horizon, SENSITIVITY, seed=1)
+    for _ in range(at + 1):
+        counter.add(0.0)
+    wanted = [nodes(n, *best_tree(horizon)) for n in range(at + 1, horizon + 1)]
+    names = sorted({node for signed in wanted for node in signed})
+    matrix = [[signed.get(node, 0) for signed in wanted] for node in names]
+    later = draws[at:]
+    assert not later[:, : counter.before].any()
+    assert sorted(later[:, np.abs(later).any(axis=0)].T.tolist()) == sorted(matrix)
+    assert (items == np.tril(np.ones((horizon, horizon)))).all()
+
+
 @pytest.mark.parametrize("horizon", [1, 2, 3, 4, 13, 33, 40, 60])
 def test_draws_are_those_of_the_nodes_of_the_definition(horizon):
     draws, scale, items = described(a_counter(), horizon)

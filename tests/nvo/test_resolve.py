@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -65,6 +67,34 @@ def test_the_rarest_record_comes_first_and_losses_count_both_ways():
     found = resolve(profile, 1, 1, solve=solve)
     assert tried == [histogram.bin_of[5]]
     assert found.epsilon == pytest.approx(math.log(3.0 / (1.0 + 2.0 * profile.pmf[tried[0]])), rel=1e-12)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_bar_moves_with_each_record_and_ctrl_c_ends_it(monkeypatch):
+    """Minutes, where there are thousands of bins."""
+    from rich.progress import Progress
+
+    shares, profile = [], NoiseGame(small(), 1.0).best_response(seed=3)
+
+    def solve(less):
+        if len(shares) > 40:
+            raise KeyboardInterrupt
+        return NoiseGame(less, 1.0).best_response(seed=3)
+
+    monkeypatch.setattr(Progress, "update", lambda bar, line, completed: shares.append(completed))
+    plain = resolve(profile, None, 10)
+    assert resolve(profile, None, 10, solve=solve, progress="again") == plain and shares == []  # no terminal
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert resolve(profile, None, 10, solve=solve, progress="again") == plain
+    assert shares == sorted(shares)
+    assert set(shares) == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}  # for five bins
+    shares += [5.0] * 40
+    with pytest.raises(KeyboardInterrupt):
+        resolve(profile, None, 10, solve=solve, progress="again")
 
 
 def test_what_only_one_of_them_knows_has_no_epsilon():

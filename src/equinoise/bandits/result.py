@@ -10,6 +10,32 @@ from equinoise import _checks, _results, inference
 from equinoise._typing import Any, Array, Axes, DataFrame, Floats, Ints, Mapping
 from equinoise.bandits.policies.registry import POLICIES
 
+_MOST_ARMS = 2**20
+UNSEEDED = "None with noise='secure', which repeats nothing"  # what a seed must be
+
+
+def arm_labels(arms: Any) -> list[Any]:
+    """Return what the arms are called: 0, 1, ... where `arms` is a number, else their names."""
+    if isinstance(arms, str):
+        raise TypeError(f"n_arms must be a number of arms or a sequence of names, got {_checks.shown(arms)}")
+    try:
+        names = list(arms)
+    except TypeError:
+        return [*range(_checks.integer("n_arms", arms, 1, _MOST_ARMS))]
+    names = [check_name("n_arms", name) for name in names]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"n_arms must be at least one name, none of them twice, got {_checks.shown(names)}")
+    return names
+
+
+def check_name(argument: str, name: object) -> str:
+    """Return the name of an arm."""
+    if not isinstance(name, str):
+        raise TypeError(f"{argument} must be named by text, got {_checks.shown(name)}")
+    if not _checks.text(name):
+        raise ValueError(f"{argument} must be named by text that is not empty, got {_checks.shown(name)}")
+    return str(name)
+
 
 def means_of(sums: Array, n: Ints) -> Floats:
     """Return the means of n numbers of such sums, NaN where there are none."""
@@ -157,8 +183,7 @@ class BanditRun(Regretted):
         """
         if not POLICIES[self.policy].private or self.reward != "bernoulli" or self.epsilon is None:
             return None
-        bound: Floats = np.atleast_2d(inference.bias_bound(self.epsilon, self.true_means)).mean(axis=0)
-        return bound
+        return np.asarray(np.atleast_2d(inference.bias_bound(self.epsilon, self.true_means)).mean(axis=0))
 
     def to_frame(self) -> DataFrame:
         """Return a long frame, one row per replicate and arm: replicate, arm, pulls, reward_sum, mean."""

@@ -165,8 +165,7 @@ def _to_laplace(values: Floats, n_rounds: int) -> None:
     for i in range(n_rounds):
         for lane in range(values.shape[1]):
             word = np.uint64(float_bits(values[i, lane]))
-            magnitude = -log(uniform(word))
-            values[i, lane] = bits_float(float_bits(magnitude) ^ np.int64(word << _SIGN_SHIFT))
+            values[i, lane] = bits_float(float_bits(-log(uniform(word))) ^ np.int64(word << _SIGN_SHIFT))
 
 
 # The next two are written into every policy's own functions: Numba keeps compiled code only of functions that

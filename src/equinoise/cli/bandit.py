@@ -15,7 +15,7 @@ _MOST_ARMS = 25  # rows of the table of arms
 _MEANS = option("True means of the arms, separated by commas.", metavar="M,M,...")
 _POLICY = "What chooses the arms ({policies})."
 _OPTION = "Another option of the policy; may be repeated.{others}"
-_PLAN = "Plan a test: the power of ways to find the best arm, and their regret."
+_PLAN = "Plan a test: the power of ways to find the best arm, not the first of --means, and their regret."
 _NULL = "What a plan compares means with; by default that of the first arm."
 _TIES = " arm among equals; by default as the policy has it"
 

@@ -59,7 +59,8 @@ def command(
         code = app(args=words, standalone_mode=False, obj=set(runs))
         failed.pop_all()
         mark.unlink()
-    print(f"Joined {len(folders)} slices: replicates {span.start} to {span.stop - 1}")
+    joined = f"{len(folders)} slice{'s' * (len(folders) > 1)}"
+    print(f"Joined {joined}: replicates {span.start} to {span.stop - 1}")
     raise typer.Exit(code if isinstance(code, int) else 0)
 
 
@@ -68,13 +69,11 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
     from equinoise import _files
 
     kept = folder / common.KEPT
-    try:
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         what = _files.json_of(_files.content(kept / common.COMMAND))
         runs = sorted(path.parent.name for path in kept.glob("*/run.json"))
         given = dict(what)
         right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()
         if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
             return what, runs
-    except (OSError, ValueError, TypeError, KeyError):
-        pass
     raise common.WrongUse(f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}")

@@ -32,7 +32,7 @@ _LINES = (  # of the table: a measure in words, its key, and its digits
 )
 _BOUNDS = "Smallest and largest possible value, known without the data. By default the data's own."
 _MARGIN = "Range beyond --bounds, as a share of them: by default 0; without --bounds, and by name, paper."
-_COLUMN = "The column that is released; several, each by itself, may be NAME=LO:HI with bounds of their own."
+_COLUMN = "The column, or several, each by itself. NAME=LO:HI has its own bounds; one named a=1:2 needs them."
 _LEDGER = "Append the release to a file, and say what all those in it add up to for a person in each."
 _AGAIN = "again, after records came or went, it would tell of these"
 _OWN_BOUNDS = re.compile(r"(.+)=([^=:]+):([^=:]+)")
@@ -210,7 +210,7 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
     """
     from equinoise.experiments.commands import nvo
 
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - for which no name is too long
         raise common.WrongUse(f"FOLDER must be that of a release, got {str(folder)!r}")
     several = sorted(path.parent for path in folder.glob("*/certificate.json"))
     several = [] if (folder / "certificate.json").exists() else several

@@ -40,8 +40,7 @@ class Counter(Live):
     every node's sum exactly. So a node's value depends on its own items and on no rounding of others, and
     what one item can change is known to the last bit.
 
-    A subclass names the arguments it was made from (``_options``, for the state), and has methods of its own
-    where it differs in the nodes' parents and parts of epsilon, and in the draws in a sum and their tail.
+    A subclass names the arguments it was made from (``_options``, for the state), and has what differs.
     """
 
     kept_by = "state and from_state"
@@ -108,8 +107,7 @@ class Counter(Live):
 
     def node_scale(self, n: int) -> float:
         """Return the scale of the one Laplace draw that the n-th item brings, n from 1."""
-        item = _checks.integer("n", n, 1, self._capacity)
-        return self._change * self._parts(item) / self.epsilon
+        return self._change * self._parts(_checks.integer("n", n, 1, self._capacity)) / self.epsilon
 
     @locked
     def width(self, delta: float) -> float:
@@ -118,8 +116,7 @@ class Counter(Live):
         The best of Chernoff's bounds for the draws that the sum carries; 0 before the first item. Of a sum
         with d entries it is for any of them, and each gets delta/d.
         """
-        chance = _checks.number("delta", delta, _LEAST_DELTA, 1.0)
-        return self._width(chance / len(self._sums))
+        return self._width(_checks.number("delta", delta, _LEAST_DELTA, 1.0) / len(self._sums))
 
     def _width(self, delta: float) -> float:
         from equinoise.mechanisms.kernels import tail_width
@@ -161,7 +158,7 @@ class Counter(Live):
         """Return all there is to go on from, in the types of JSON.
 
         It holds exact sums, so it is as secret as the items. Only one counter may go on from a state in
-        earnest: two that do each noise the next node, and that node's items pay for both.
+        earnest: two that do noise the same items, or (k-ary) different ones with the same draws.
         """
         return {
             "kind": type(self).__name__,
@@ -217,8 +214,7 @@ class ScalarCounter(Counter):
         The sum may be negative, and smaller than the one before. A refusal of `x`, or at the end of the
         horizon, changes nothing.
         """
-        item = _checks.number("x", x)
-        above = item - self.low
+        above = _checks.number("x", x) - self.low
         if not 0.0 <= above <= self.sensitivity:
             high = self.low + self.sensitivity
             raise ValueError(f"x must be a number in [{self.low:g}, {high:g}], got {_checks.shown(x)}")
@@ -246,8 +242,4 @@ class HorizonCounter(ScalarCounter):
     ) -> None:
         self._bounds(epsilon, sensitivity, low)
         self.horizon = self._capacity = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
-        self._begin(seed)
-
-    def _begin(self, seed: int | None) -> None:
-        """Set up what is kept."""
         self._start(seed)

@@ -59,14 +59,23 @@ class KaryCounter(HorizonCounter):
     (13, 3, True)
     """
 
-    def _begin(self, seed: int | None) -> None:
+    def _start(self, seed: int | None, *_: Any, **__: Any) -> None:
         self.arity, self.levels = best_tree(self.horizon)
         # of each level: the digit, the signed sum of draws, and draws that were taken off before their turn
         self._half, self._part = self.arity // 2, self.arity // 2 + 2
-        self._start(seed, slots=1 + self.levels * self._part, largest=self.levels / self.epsilon)
+        super()._start(seed, slots=1 + self.levels * self._part, largest=self.levels / self.epsilon)
         self._totals = np.zeros(1)
         if self.secure:
             self._drawn(1)  # an epsilon that is too small is found now
+
+    def _go_apart(self) -> None:
+        """Draw anew what was drawn for sums to come, which would have the noise of the other process's."""
+        kept, half = self._sums[0], self._half
+        for at in range(1, self._slots, self._part) if self.secure else ():
+            draws, digit = self._drawn(2 * half), kept[at]
+            own = sum(draws[half : half + digit]) if digit > 0 else -sum(draws[half + digit : half])
+            kept[at + 1 : at + self._part] = own, *draws[:half]
+        super()._go_apart()
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         super()._restore(state)

@@ -45,8 +45,7 @@ _STEPS = 2  # Newton's: the start is near, and the width, flat at its minimum, i
 @njit(forceinline=True)
 def slot(n: Any) -> Any:
     """Return where total(n) is kept: 1 + trailing zeros of n (int64), and 0 for n = 0."""
-    exponent = float_bits(np.float64(n & -n)) >> _EXPONENT_SHIFT  # of a power of two, or all zero
-    return max(exponent - _BIAS + 1, 0)
+    return max((float_bits(np.float64(n & -n)) >> _EXPONENT_SHIFT) - _BIAS + 1, 0)  # of a power of two, or 0
 
 
 @njit(forceinline=True)

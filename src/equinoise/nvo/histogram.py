@@ -259,12 +259,10 @@ def _column(values: ArrayLike) -> Array:
         raise TypeError("values must be an array of numbers, got a ragged sequence") from None
     if given.ndim != 1:
         raise ValueError(f"values must have shape (any), got {given.shape}")
-    if given.size == 0:
-        raise ValueError("values must be at least 2 numbers, got none")
-    if given.dtype.kind not in "iuf":
+    if given.size and given.dtype.kind not in "iuf":
         _refuse(given)
     if given.size < 2:
-        raise ValueError("values must be at least 2 numbers, got 1")
+        raise ValueError(f"values must be at least 2 numbers, got {given.size or 'none'}")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         where = int(np.isfinite(given).argmin())
         raise ValueError(f"values must be finite, got {given[where]} at index {where}")

@@ -173,8 +173,7 @@ def uniform_scale(histogram: Histogram, epsilon: float, rule: str) -> float:
     n_bins = histogram.n_bins
 
     def enough(scale: float) -> bool:
-        noise = LaplaceNoise.of(n_bins, np.array([scale]))
-        return dynamics.all_satisfied(noise, histogram.counts, epsilon)
+        return dynamics.all_satisfied(LaplaceNoise.of(n_bins, np.array([scale])), histogram.counts, epsilon)
 
     low, high = _NO_NOISE / n_bins, sufficient_scale(histogram.n, n_bins, epsilon)
     if rule == "amplified":

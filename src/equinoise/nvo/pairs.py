@@ -109,8 +109,7 @@ class PairHistogram(Binned):
         if x.n != y.n:
             raise ValueError(f"second must have a value for each of the {x.n} in first, got {y.n}")
         cells = x.bin_of * y.n_bins + y.bin_of
-        counts = np.bincount(cells, minlength=x.n_bins * y.n_bins)
-        return cls(x, y, sealed(counts), sealed(cells))
+        return cls(x, y, sealed(np.bincount(cells, minlength=x.n_bins * y.n_bins)), sealed(cells))
 
     @property
     def columns(self) -> tuple[Histogram, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import ArrayLike, Axes, DataFrame, Flags, Floats, Ints
 from equinoise.nvo import kernels
 from equinoise.nvo.histogram import Released, sealed
@@ -143,8 +143,7 @@ def _exactly(
     """Return whether delta of a record at epsilon is at most delta (0 too), in whole numbers."""
     epsilon, delta, slack = limits
     n, used, there = int(counts.sum()), counts > 0, total > 0.0
-    row = noise.rows(np.array([kind[0]]))[0, kind[1]]
-    share = np.minimum(row[there] / total[there], 1.0)
+    share = np.minimum(noise.rows(np.array([kind[0]]))[0, kind[1], there] / total[there], 1.0)
     with np.errstate(divide="ignore"):
         near = np.abs(math.log1p(-1.0 / n) - np.log1p(-share)) >= epsilon - 2.0 * slack
     with decimal.localcontext(prec=60):
@@ -321,7 +320,7 @@ class Profile(Released):
         return sealed(result)
 
     def to_frame(self) -> DataFrame:
-        """Return one row per bin: midpoint (of pairs first, second), histogram, released and mean_scale."""
+        """Return one row per bin: bin, midpoint (of pairs first, second), histogram, released, mean_scale."""
         import pandas as pd
 
         bins = np.arange(len(self.counts))
@@ -329,7 +328,10 @@ class Profile(Released):
         places = {"first": units[0], "second": units[1]} if isinstance(units, tuple) else {"midpoint": units}
         mean = self.counts @ self.game.scales / np.maximum(self.counts.sum(axis=1), 1)
         what = {"histogram": self.game.histogram.pmf, "released": self.pmf, "mean_scale": mean}
-        return pd.DataFrame({"bin": bins, **places, **what})
+        return self._made(pd.DataFrame({"bin": bins, **places, **what}))
+
+    def _made(self, frame: DataFrame) -> DataFrame:
+        return _results.made_by(frame, method=self.method, epsilon=self.game.epsilon, seed=self.seed)
 
     def summary(self) -> DataFrame:
         """Return one row: method, epsilon, satisfied, realised epsilon, and the measures of utility."""
@@ -338,7 +340,7 @@ class Profile(Released):
         names = ("n_satisfied", "certified", "realised_epsilon", "realised_epsilon_addition", "payoff")
         measures = ("kl", "sd_l1", "jaccard", "cosine", "converged", "rounds")
         row = {"method": self.method, "epsilon": self.game.epsilon}
-        return pd.DataFrame([row | {name: getattr(self, name) for name in names + measures}])
+        return self._made(pd.DataFrame([row | {name: getattr(self, name) for name in names + measures}]))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the histogram and what is released, in the data's units (of two columns by cells)."""

@@ -69,7 +69,8 @@ def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
     -----
     Bin x has a probability proportional to ``f(c[x])``, c the counts: f(c) = c where c is at least
     ``c0 = ceil(1/(e^eps - 1))``, else max(c, c0 e^(-eps (c0 - c))). As f(c + 1) <= e^eps f(c), and the sum of
-    f is at least 1/(e^eps - 1), no probability changes by a factor above e^eps. Nothing has to stay secret.
+    f is at least 1/(e^eps - 1), no probability changes by a factor above e^eps. Nothing has to stay secret,
+    but that there is a histogram tells of two records or more, and of none outside the bounds.
 
     References
     ----------

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._files import loaded
 from equinoise._live import Live, locked, whole
 from equinoise._random import stream_key
@@ -12,7 +12,7 @@ from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Ints, PathLike,
 from equinoise.bandits.linear import kernels, task
 from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, checked_sizes, regular_ridge
 from equinoise.bandits.policies.registry import check_bounds
-from equinoise.bandits.result import means_of
+from equinoise.bandits.result import UNSEEDED, arm_labels, means_of
 from equinoise.bandits.rewards import make_streams
 from equinoise.mechanisms import VectorCounter
 
@@ -60,7 +60,7 @@ class LinearBandit(Live):
     noise : {"secure", "float"}
         Of "private-oful": from OpenDP and the operating system, or for simulations, which are not private.
     seed : int, optional
-        Of "float" noise.
+        Of "float" noise, without which a forked child is refused (RuntimeError).
 
     Raises
     ------
@@ -100,13 +100,8 @@ class LinearBandit(Live):
         seed: int | None = None,
     ) -> None:
         self._row = POLICIES[_checks.choice("policy", policy, POLICIES)]
-        names = [*n_arms] if isinstance(n_arms, Sequence) and not isinstance(n_arms, str) else None
-        if names is not None and (
-            len(set(names)) < len(names) or not all(isinstance(n, str) and _checks.text(n) for n in names)
-        ):
-            raise ValueError(f"n_arms must be names, none of them twice, got {_checks.shown(n_arms)}")
-        k, d = checked_sizes(n_arms if names is None else len(names), dimension)
-        self.arms: tuple[int | str, ...] = tuple(range(k) if names is None else names)
+        self.arms: tuple[int | str, ...] = tuple(arm_labels(n_arms))
+        k, d = checked_sizes(len(self.arms), dimension)
         self.dimension, (self._low, self._high) = d, check_bounds(bounds)
         for name, value in (("epsilon", epsilon), ("horizon", horizon), ("longest", longest)):
             if self._row.private == (value is None):
@@ -121,7 +116,8 @@ class LinearBandit(Live):
             "noise": _checks.choice("noise", noise, ("secure", "float")),
             "delta": _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True),
             "sigma": _checks.number("sigma", sigma, 0.0, LARGEST),
-            "n_arms": k if names is None else names,
+            "n_arms": [*self.arms] if isinstance(self.arms[0], str) else k,
+            "seed": _checks.seed(seed),
         }
         self._counters: list[VectorCounter] = []
         if self._row.private:
@@ -130,10 +126,9 @@ class LinearBandit(Live):
             reach = self._setting["longest"] = _checks.number("longest", longest, 0.0, LARGEST, open_low=True)
             if noise == "secure":
                 if seed is not None:
-                    wanted = "None with noise='secure', which repeats nothing"
-                    raise ValueError(f"seed must be {wanted}, got {seed!r}")
+                    raise ValueError(f"seed must be {UNSEEDED}, got {seed!r}")
                 self._counters = [VectorCounter(budget, most, d, reach) for _ in range(k)]
-        key = stream_key(seed)
+        key, self._repeats = stream_key(seed), self._row.private and noise == "float" and seed is None
         self._widen(0)
         self._learner = task.make_learner(self._plan, k, d, regular)
         self._scratch, self._streams = task.make_round(k, d, 1), make_streams(key, 0, 1, task.PURPOSES)
@@ -187,11 +182,15 @@ class LinearBandit(Live):
     @locked
     def to_frame(self) -> DataFrame:
         """Return one row for each arm: arm, pulls, pending, mean (of its rewards, in their units)."""
-        import pandas as pd
-
         pending = np.bincount([arm for arm, _ in self._open.values()], minlength=len(self.arms))
         means = self._low + (self._high - self._low) * means_of(self._sums, self.pulls)
-        return pd.DataFrame({"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": means})
+        return self._made({"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": means})
+
+    def _made(self, columns: dict[str, Any]) -> DataFrame:
+        import pandas as pd
+
+        what = {name: self._setting.get(name) for name in ("policy", "epsilon", "seed")}
+        return _results.made_by(pd.DataFrame(columns), **what)
 
     @locked
     def coefficients(self) -> DataFrame:
@@ -199,14 +198,12 @@ class LinearBandit(Live):
 
         The standard error is sigma sqrt(V^-1[i, i]), as if the pulls had been planned.
         """
-        import pandas as pd
-
         arm, coordinate = np.divmod(np.arange(len(self.arms) * self.dimension), self.dimension)
         pulls, spread = self.pulls[arm], np.diagonal(self.gram_inverse, axis1=1, axis2=2)
         known = {"theta_hat": self.theta_hat, "stderr": self._setting["sigma"] * np.sqrt(spread)}
         columns = {name: np.where(pulls > 0, part.ravel(), np.nan) for name, part in known.items()}
         labels = np.array(self.arms, dtype=object)[arm]
-        return pd.DataFrame({"arm": labels, "coordinate": coordinate, "pulls": pulls, **columns})
+        return self._made({"arm": labels, "coordinate": coordinate, "pulls": pulls, **columns})
 
     def select(self, contexts: ArrayLike) -> int | str:
         """Return the arm to play for contexts; see :meth:`request`."""
@@ -248,8 +245,7 @@ class LinearBandit(Live):
         self._scratch.arm[0], self._scratch.reward[0] = place, 0.0 if self._counters else told
         kernels.learn(self._plan, self._learner, self._streams, self._scratch)
         if noised is not None:  # all that choices hear of rewards
-            estimate = self.gram_inverse[place] @ noised
-            self._learner.estimate.reshape(len(self.arms), -1)[place] = estimate
+            self._learner.estimate.reshape(len(self.arms), -1)[place] = self.gram_inverse[place] @ noised
             width = self._counters[place].width(self._setting["delta"] / self.dimension)
             self._learner.noise_bonus[place, 0] = width
         self._moment[place] += told * x
@@ -267,7 +263,8 @@ class LinearBandit(Live):
             if arm.owner != self._line or arm.number not in self._open:
                 raise ValueError(f"arm must be an open selection of this bandit, got {arm!r}")
             return arm.number
-        if arm not in self.arms or isinstance(arm, bool):
+        arm = arm if isinstance(self.arms[0], str) else _checks.integer("arm", arm)  # not True, nor 1.0
+        if arm not in self.arms:
             raise ValueError(f"arm must be one of {_checks.shown(list(self.arms))}, got {_checks.shown(arm)}")
         place = self.arms.index(arm)
         for number, (of, _) in self._open.items():

@@ -25,8 +25,7 @@ _THETA = 1  # entity of the stream from which coefficients are drawn
 
 def lanes_of(n_arms: int, dimension: int) -> int:
     """Return how many replicates are best played side by side."""
-    of_one = 8 * n_arms * dimension * (dimension + 7)
-    return min(_LANES, max(_FEWEST_LANES, _MEMORY // of_one // 8 * 8))
+    return min(_LANES, max(_FEWEST_LANES, _MEMORY // (8 * n_arms * dimension * (dimension + 7)) // 8 * 8))
 
 
 def noise_widths(horizon: int, scale: float, delta: float, pulls: Any = None) -> Floats:

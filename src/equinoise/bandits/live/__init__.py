@@ -19,7 +19,6 @@ import numpy as np
 from equinoise import _checks, inference
 from equinoise._checks import checked
 from equinoise._live import locked
-from equinoise._random import stream_key
 from equinoise._typing import Any, DataFrame, Floats, Sequence
 from equinoise.bandits.live.bandit import Bandit
 from equinoise.bandits.live.player import Setting
@@ -60,7 +59,7 @@ class PrivateBandit(Bandit):
         reaches the policy. "float" is for simulations: reproducible, and **not private**, since the low bits
         of a float64 show what was added to it.
     seed : int, optional
-        Of "float" noise, drawn ties and whatever else a policy draws; "secure" takes none.
+        Of "float" noise (without one refused in a forked child), ties and other draws; "secure" takes none.
     **options
         Of the policy, as :data:`equinoise.bandits.POLICIES` has them; ``horizon`` is of :class:`PrivateUCB`.
 
@@ -104,10 +103,7 @@ class PrivateBandit(Bandit):
             options["horizon"] = horizon  # is refused
         checked(f"class {type(self).__name__}", row.options, options)
         order = row.ties if ties is None else ties
-        setting = Setting(self.policy, order, low, high, epsilon, horizon, noise, options)
-        if setting.secure and seed is not None:
-            raise ValueError(f"seed must be None with noise='secure', which repeats nothing, got {seed!r}")
-        self._start(n_arms, setting, stream_key(seed))
+        self._start(n_arms, Setting(self.policy, order, low, high, epsilon, horizon, noise, options, seed))
 
     @property
     def epsilon(self) -> float:
@@ -166,7 +162,7 @@ class _OpenBandit(Bandit):
     ) -> None:
         low, high = (None, None) if bounds is None else check_bounds(bounds)
         checked(f"class {type(self).__name__}", policy(self.policy).options, options)
-        self._start(n_arms, Setting(self.policy, ties, low, high, options=options), stream_key(seed))
+        self._start(n_arms, Setting(self.policy, ties, low, high, options=options, seed=seed))
 
 
 class UCB(_OpenBandit):

@@ -4,12 +4,14 @@ from typing import ClassVar, overload
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._live import Live, locked, whole
+from equinoise._random import stream_key
 from equinoise._typing import Any, DataFrame, Floats, Ints, PathLike, Self, Words
 from equinoise.bandits.live import state
-from equinoise.bandits.live.player import Setting, arm_labels, check_name, player_of
+from equinoise.bandits.live.player import Setting, player_of
 from equinoise.bandits.live.state import OpenTickets, Tallies, Ticket
+from equinoise.bandits.result import arm_labels, check_name
 from equinoise.bandits.rewards import Draws
 from equinoise.inference import Report, Totals, report
 
@@ -32,11 +34,12 @@ class Bandit(Live):
 
     policy: ClassVar[str]  # its name in the registry
 
-    def _start(self, arms: Any, setting: Setting, key: Words) -> None:
-        """Begin with nothing known; `arms` is a number or a sequence of names."""
+    def _start(self, arms: Any, setting: Setting, known: Words | None = None) -> None:
+        """Begin with nothing known, but a saved key; `arms` is a number or a sequence of names."""
         self._labels: list[Arm] = arm_labels(arms)
         n_arms, self._named = len(self._labels), isinstance(self._labels[0], str)
-        self._setting, self._key = setting, key
+        self._setting, self._key = setting, (key := stream_key(setting.seed) if known is None else known)
+        self._repeats = setting.noise == "float" and setting.seed is None
         self._player = player_of(setting, key, n_arms)
         self._draws = Draws(key, noise=setting.noise == "float", ties=setting.ties == "random")
         self._tallies, self._tickets = Tallies(n_arms), OpenTickets()
@@ -120,14 +123,15 @@ class Bandit(Live):
         """Return one row for each arm: arm, pulls, pending, mean, stderr, dropped.
 
         Pending are selections without a reward; stderr is that of the mean, as if the pulls had been planned.
-        Private bandits add private_mean and bias_bound.
+        Private bandits add private_mean and bias_bound. ``attrs`` say what made it.
         """
         import pandas as pd
 
         pending = [self._tickets.count(arm) for arm in range(len(self.arms))]
         columns = {"arm": self.arms, "pulls": self.pulls, "pending": pending, "mean": self.means}
         columns["stderr"] = self._setting.span * self._tallies.stderr
-        return pd.DataFrame({**columns, "dropped": self._tallies.dropped.astype(bool)})
+        made, frame = self._setting, pd.DataFrame({**columns, "dropped": self._tallies.dropped.astype(bool)})
+        return _results.made_by(frame, policy=made.policy, epsilon=made.epsilon, seed=made.seed)
 
     @locked
     def report(self, control: Arm | None = None, alpha: float = 0.05) -> Report:
@@ -318,7 +322,7 @@ class Bandit(Live):
 
         The choices are those of a bandit that was never stopped; but secure noise is new from here on, and
         what was noised before is never noised again. Rewards told after the save are unknown. Only one object
-        may go on from a file in earnest: two would each noise unfinished sums, whose rewards pay for both.
+        may go on from a file in earnest: two would noise the same rewards, or others with the same draws.
 
         Raises FileNotFoundError when there is no such file, ImportError when the noise is secure and OpenDP
         is not installed, and ValueError when the file is damaged or holds something else.

@@ -7,11 +7,10 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, Array, Floats, Ints, Mapping, Sequence, Words
 from equinoise.bandits.policies.registry import LARGEST, check_bounds, policy
-from equinoise.bandits.result import means_of
+from equinoise.bandits.result import UNSEEDED, means_of
 from equinoise.bandits.rewards import shares_of
 from equinoise.mechanisms import COUNTERS, secure_laplace
 
-_MOST_ARMS = 2**20
 _MOST_ROUNDS = 2**40
 _LEAST_EPSILON = 1e-9  # below, nothing is learnt in any number of rounds that a live object can see
 
@@ -28,6 +27,7 @@ class Setting:
     horizon: int | None = None
     noise: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         spec = policy(self.policy)
@@ -42,6 +42,9 @@ class Setting:
             _checks.choice("noise", self.noise, ("secure", "float"))
         elif (self.epsilon, self.noise) != (None, None):
             raise ValueError(f"epsilon and noise must be None for the policy {self.policy!r}, which has none")
+        if self.secure and self.seed is not None:
+            raise ValueError(f"seed must be {UNSEEDED}, got {self.seed!r}")
+        vars(self).update(seed=_checks.seed(self.seed))
         if self.horizon is not None:
             vars(self).update(horizon=_checks.integer("horizon", self.horizon, 1, _MOST_ROUNDS))
         if not set(self.options) <= set(spec.options):
@@ -68,35 +71,11 @@ class Setting:
         reward = float(reward) if isinstance(reward, bool | np.bool_) else reward
         if self.low is None or self.high is None:
             return _checks.number("reward", reward, -LARGEST, LARGEST)
-        value = _checks.number("reward", reward, self.low, self.high)
-        return min((value - self.low) / self.span, 1.0)
+        return min((_checks.number("reward", reward, self.low, self.high) - self.low) / self.span, 1.0)
 
     def outside(self, value: Any) -> Any:
         """Return a mean of the policy's scale in the units of the rewards."""
         return (self.low or 0.0) + self.span * value
-
-
-def arm_labels(arms: Any) -> list[Any]:
-    """Return what the arms are called: 0, 1, ... where `arms` is a number, else their names."""
-    if isinstance(arms, str):
-        raise TypeError(f"n_arms must be a number of arms or a sequence of names, got {_checks.shown(arms)}")
-    try:
-        names = list(arms)
-    except TypeError:
-        return [*range(_checks.integer("n_arms", arms, 1, _MOST_ARMS))]
-    names = [check_name("n_arms", name) for name in names]
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"n_arms must be at least one name, none of them twice, got {_checks.shown(names)}")
-    return names
-
-
-def check_name(argument: str, name: object) -> str:
-    """Return the name of an arm."""
-    if not isinstance(name, str):
-        raise TypeError(f"{argument} must be named by text, got {_checks.shown(name)}")
-    if not _checks.text(name):
-        raise ValueError(f"{argument} must be named by text that is not empty, got {_checks.shown(name)}")
-    return str(name)
 
 
 _SCRATCH = ("score", "pending", "chances")  # fields of states that are written before they are read
@@ -162,8 +141,7 @@ class Player:
         """Copy row rows[i] to row i of a new state, and the open batch if its row goes along; return it."""
         for name in self._fields:
             source = getattr(self.state, name).reshape(len(self.pulls), -1)
-            target = getattr(new, name).reshape(new.pulls.shape[0], -1)
-            target[: len(rows)] = source[list(rows)]
+            getattr(new, name).reshape(new.pulls.shape[0], -1)[: len(rows)] = source[list(rows)]
         if self._in_batches:
             current = int(self.state.current[0])
             new.current[0] = rows.index(current) if current in rows else -1

@@ -145,8 +145,7 @@ def width_table(privacy: Privacy, n_rounds: int) -> Floats:
         return np.empty((0, 1))
     pulls = [1]  # a number for every column
     if privacy.width == COUNTER and privacy.counter == HYBRID:
-        levels = range(privacy.levels)
-        pulls = [(1 << k) + (1 << q) - 1 for k in levels for q in range(k + 1)]
+        pulls = [(1 << k) + (1 << q) - 1 for k in range(privacy.levels) for q in range(k + 1)]
     elif privacy.width == COUNTER:  # any that has so many draws
         pulls = [0] * (1 + privacy.levels * max(privacy.half, 1))
     table = np.empty((min(n_rounds, LARGEST_TABLE // len(pulls)), len(pulls)))

@@ -55,6 +55,9 @@ def arm_column(frame: DataFrame, arm: object) -> tuple[tuple[Hashable, ...], Int
         codes, labels = pd.factorize(column)
     except TypeError:
         raise TypeError(f"column {arm!r} must hold labels that are hashable, got others") from None
+    seen = column if column.dtype == object else ()
+    if len({isinstance(x, bool | np.bool_) for x in seen if x in (0, 1)}) > 1:
+        raise ValueError(f"column {arm!r} must not hold truth values beside 0 or 1, which are equal to them")
     with contextlib.suppress(TypeError):  # labels of several kinds: in order of their first rows
         codes, labels = pd.factorize(column, sort=True)
     return tuple(labels.tolist()), codes.astype(np.int64)
@@ -87,8 +90,7 @@ def kept_share(frame: DataFrame, propensity: object, labels: tuple[Hashable, ...
         of_row = number_column(frame, "propensity", propensity, 0.0, 1.0)
         if not of_row.min() > 0.0:
             raise ValueError(f"column {propensity!r} must be positive, got 0 in row {of_row.argmin()}")
-    shares: Floats = of_row.min() / of_row
-    return shares
+    return np.asarray(of_row.min() / of_row)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -201,8 +201,8 @@ class User:
         losses with OpenDP, else ImportError. "float" is for simulations: fast and reproducible, and the low
         bits of its noised losses give the values away.
     seed : int, optional
-        Of "float" noise, which repeats itself for the same trial; None takes randomness from the operating
-        system. "secure" takes none.
+        Of "float" noise, which then repeats itself for the same trial; None takes new randomness from the
+        operating system for each report. "secure" takes none.
 
     Raises
     ------
@@ -251,7 +251,7 @@ class User:
             Hashing.of(min(self.epsilon, 1.0), 1)  # says what is wrong before anyone plays
         elif self.noise == "secure" and math.isfinite(self.epsilon):
             secure_laplace([0.0], _SENSITIVITY, self.epsilon)
-        self._key = stream_key(seed)
+        self._seed = _checks.seed(seed)
 
     def __repr__(self) -> str:
         return f"User({self.tree!r}, epsilon={self.epsilon:g}, {self.mechanism!r}, noise={self.noise!r})"
@@ -280,7 +280,7 @@ class User:
             values[mine] = value
             return Report(strategy.trial, secure_laplace(values, _SENSITIVITY, self.epsilon))
         word = np.empty(len(values), dtype=np.uint64)
-        source = setup.first_source(self._key)
+        source = setup.first_source(stream_key(self._seed))
         _learner.add_noise(values, word, len(values), self._scale, source, strategy.trial)
         values[mine] += value
         return Report(strategy.trial, values)
@@ -295,7 +295,7 @@ class User:
         if self.noise == "secure":
             word = secrets.randbits(BITS)
         else:
-            word = _learner.secret_word(setup.first_source(self._key), np.uint64(strategy.trial))
+            word = _learner.secret_word(setup.first_source(stream_key(self._seed)), np.uint64(strategy.trial))
         return int(symbol_of(code, word, own, loss - 0.5, radius))
 
 

@@ -322,9 +322,8 @@ def release(
     good = released.certified and (within or released is not profile)
     resolved, number = None, None if parameters.resolve == "all" else int(parameters.resolve)
     if number != 0 and good and released is profile:
-        with working("solving again without a record"):
-            again = partial(solve, epsilon=profile.game.epsilon, **how)
-            resolved = composition.resolve(profile, number, rows, solve=again)
+        again, bar = partial(solve, epsilon=profile.game.epsilon, **how), "solving again without a record"
+        resolved = composition.resolve(profile, number, rows, solve=again, progress=progress and bar)
     sample = released.sample(rows, seed) if good else None
     seconds = time.perf_counter() - begun
     return Release(parameters, column, profile, others, lower_bound, facts, beside, resolved, sample, seconds)

@@ -151,8 +151,7 @@ def certificate(
     drawn = _checks.integer("rows", histogram.n if rows is None else rows, 1)
     seed, composed = _checks.seed(seed), profile.composed(drawn, delta)
     public = [column.bounds if column.bounds_given else None for column in histogram.columns]
-    twin = game is profile
-    method = profile.method + ", replace" * (profile.neighbours == "replace") if twin else "nvo"
+    method = profile.method + ", replace" * (profile.neighbours == "replace") if game is profile else "nvo"
     asked = {"epsilon": game.epsilon if total is None else None, "total_epsilon": total, "rows": rows}
     promise, limits = words(asked, public, method=method, delta=game.delta)
     if not profile.certified:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, replicates
 from equinoise._typing import Any, Callable, Floats, Ints, NamedTuple, Sequence
 from equinoise.nvo.noise import Noise
 from equinoise.nvo.profile import Evaluation, Profile, released
@@ -101,8 +101,7 @@ def compose(
         simple = (_by_largest(one, m, share) for one in largest[-1].tolist())
         bounds = [min(_by_renyi(*losses(i, -1), m, share), bound) for i, bound in enumerate(simple)]
         order = np.argsort(bounds)
-        so_far = np.cumsum(counts[counts > 0][order])
-        median = bounds[order[int(np.searchsorted(2 * so_far, n))]]
+        median = bounds[order[int(np.searchsorted(2 * np.cumsum(counts[counts > 0][order]), n))]]
     method = "privacy loss distribution" if exact else "Rényi divergence"
     return Composition(m, share, removal, addition, median, method)
 
@@ -149,6 +148,7 @@ def resolve(
     *,
     delta: float = DELTA,
     solve: Callable[[Any], Profile] | None = None,
+    progress: bool | str = False,
 ) -> Resolved:
     """Return the largest loss where the game is solved again without a record: its scales are then others.
 
@@ -168,13 +168,15 @@ def resolve(
         return getattr(game, name)(**options)  # type: ignore[no-any-return]
 
     order = np.argsort(histogram.counts[histogram.bin_of], kind="stable")[:tried]
-    pairs = []
-    for k in np.unique(histogram.bin_of[order]) if histogram.n > 2 else ():  # records of one bin are alike
-        p, q = profile.pmf, (solve or again)(histogram.without(int(k))).pmf
-        there = p > 0.0
-        if (there != (q > 0.0)).any():
-            return Resolved(math.inf, math.inf, tried)
-        pairs.append((np.log(p[there]) - np.log(q[there]), p[there]))
+    pairs, bins = [], np.unique(histogram.bin_of[order])[: None if histogram.n > 2 else 0]
+    with replicates.showing(progress, work=max(len(bins), 1)):
+        for k in bins.tolist():  # records of one bin are alike
+            p, q = profile.pmf, (solve or again)(histogram.without(k)).pmf
+            replicates.tick(0.0 if solve is None else 1.0)  # a search of ours has told of itself
+            there = p > 0.0
+            if (there != (q > 0.0)).any():
+                return Resolved(math.inf, math.inf, tried)
+            pairs.append((np.log(p[there]) - np.log(q[there]), p[there]))
     if not pairs:
         return Resolved(math.inf, math.inf, tried)
     one = [float(np.abs(loss).max()) for loss, _ in pairs]
