@@ -24,18 +24,18 @@ def test_a_release_is_judged_by_its_own_figures():
     profile = game.anneal(0)
     assert (row["records"], row["epsilon"], row["certified"], row["outside"]) == (1260, 1.0, True, 0)
     assert row["kl"] == profile.kl
-    assert row["bound"] == pytest.approx(game.lower_bound(nodes=1), rel=1e-9)
-    assert 0 < row["bound"] <= row["longer"] <= row["kl"] < row["uniform"]
+    assert row["bound"] == pytest.approx(game.lower_bound(nodes=1, enough=row["kl"]), rel=1e-9)
+    assert 0 < row["bound"] <= row["kl"] < row["uniform"]
     assert row["extended"] == replace(game, scales="extended").anneal(0).kl
 
 
 def test_a_summary_counts_what_is_as_it_should_be():
-    good = {"certified": True, "kl": 1.0, "longer": 0.99, "bound": 0.96, "uniform": 2.0, "extended": 1.5}
+    good = {"certified": True, "kl": 1.0, "bound": 0.96, "uniform": 2.0, "extended": 1.5}
     good |= {"outside": 0, "seconds": 0.5, "epsilon": 1.0}
     rows = [
         good,
-        good | {"bound": 0.95},  # of the longer search close, of the other not
-        good | {"bound": 0.0, "kl": 1e-4, "longer": 1e-4},
+        good | {"bound": 0.95},  # not close
+        good | {"bound": 0.0, "kl": 1e-4},
         good | {"bound": 0.0, "certified": False, "uniform": 0.9, "outside": 3},
         good | {"epsilon": 4.0, "extended": 0.9},
     ]
@@ -44,13 +44,12 @@ def test_a_summary_counts_what_is_as_it_should_be():
         "columns",
         "certified",
         "close",
-        "close_longer",
         "lost_to_uniform",
         "lost_to_extended",
         "outside",
     ]
-    assert found.loc[1.0, counted].tolist() == [4, 3, 2, 3, 1, 0, 1]
-    assert found.loc[4.0, counted].tolist() == [1, 1, 1, 1, 0, 1, 0]
+    assert found.loc[1.0, counted].tolist() == [4, 3, 2, 1, 0, 1]
+    assert found.loc[4.0, counted].tolist() == [1, 1, 1, 0, 1, 0]
     assert found.loc[1.0, "bound"] == pytest.approx((0.0 + 0.95) / 2)
 
 
@@ -68,7 +67,6 @@ def test_columns_are_spread_over_all_and_counted(monkeypatch):
     rng = np.random.default_rng(0)
     every = {name: rng.integers(0, 20, 300).astype(float) for name in ("a", "b", "c", "d", "e")}
     monkeypatch.setattr(source, "every_one", lambda: every)
-    monkeypatch.setattr(source, "_LONGER", 1000)
     row = Experiment("nvo-columns", "nvo", "Columns", source.columns, (2, 1), (2, 1), (1.0, 1.0))
     with ThreadPoolExecutor(2) as pool:
         made = row.step(Settings()).make(Settings(), pool, lambda share: None)

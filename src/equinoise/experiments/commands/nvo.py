@@ -308,7 +308,8 @@ def release(
         profile, within = budget.profile, budget.composition is not None
     seconds = _SECONDS[parameters.bound]
     with working("bounding what any profile can reach"):
-        lower_bound = profile.game.lower_bound(seconds=seconds) if seconds else None
+        enough = profile.kl if profile.certified else math.inf
+        lower_bound = profile.game.lower_bound(enough=enough, seconds=seconds) if seconds else None
         others = {f"Laplace, {rule}": profile.game.laplace(rule) for rule in RULES}
     with working(f"composing {rows:,} rows"):
         released: Any = profile

@@ -149,8 +149,7 @@ SPAN = (0.1, 1.0, 4.0)
 _RECORDS, _DIFFERENT = 200, 20  # that a column has at least, the second different ones
 _CLOSE, _SMALL = 0.05, 1e-4  # a gap, of the bound and in nats, that counts as none
 _NOTHING = 1e-9  # nats
-_LONGER = 1_000_000  # steps
-_MEDIANS = ["kl", "longer", "bound", "uniform", "extended", "seconds"]
+_MEDIANS = ["kl", "bound", "uniform", "extended", "seconds"]
 
 
 def numbers(frame: Any) -> Iterator[tuple[str, Floats]]:
@@ -173,24 +172,22 @@ def every_one() -> dict[str, Floats]:
 def judge(values: Floats, epsilon: float, seed: int = 0, **bound: Any) -> dict[str, Any]:
     """Return what a release of a column is judged by; its bounds are the whole numbers around the values.
 
-    ``kl`` of annealing, also five times ``longer``, and the lower ``bound`` on it, that of the smallest
-    ``uniform`` scale and with the ``extended`` scales, rows ``outside`` the bounds, CPU ``seconds`` of the
-    search. `bound` are options of the bound.
+    ``kl`` of annealing, the lower ``bound`` on it, that of the smallest ``uniform`` scale and with the
+    ``extended`` scales, rows ``outside`` the bounds, CPU ``seconds`` of the search. `bound` are options of
+    the bound.
     """
     histogram = Histogram.from_values(values, bounds=(math.floor(values.min()), math.ceil(values.max())))
     begun = time.thread_time()
     game = NoiseGame(histogram, epsilon)
     profile = game.anneal(seed)
     took = time.thread_time() - begun
-    longer = min(profile.kl, game.anneal(seed, steps=_LONGER).kl)
     rows, (low, high) = histogram.to_units(np.flatnonzero(profile.pmf)), histogram.bounds
     return {
         "records": len(values),
         "epsilon": epsilon,
         "certified": profile.certified,
         "kl": profile.kl,
-        "longer": longer,
-        "bound": game.lower_bound(enough=longer, **bound),
+        "bound": game.lower_bound(enough=profile.kl, **bound),
         "uniform": game.laplace("smallest").kl,
         "extended": NoiseGame(histogram, epsilon, "extended").anneal(seed).kl,
         "outside": int(((rows < low) | (rows > high)).sum()),
@@ -201,14 +198,12 @@ def judge(values: Floats, epsilon: float, seed: int = 0, **bound: Any) -> dict[s
 def summary(table: DataFrame) -> DataFrame:
     """Return a row for each epsilon of a table of what :func:`judge` returns: how many are as they should be.
 
-    ``close`` are those whose gap to the bound is at most 5% of it, or 1e-4 nats, and ``close_longer`` of the
-    longer search. Medians are over columns.
+    ``close`` are those whose gap to the bound is at most 5% of it, or 1e-4 nats. Medians are over columns.
     """
     import pandas as pd
 
     kl, found = table["kl"], table[["epsilon", "certified"]].copy()
-    for name, reached in (("close", kl), ("close_longer", table["longer"])):
-        found[name] = reached - table["bound"] <= np.maximum(_SMALL, _CLOSE * table["bound"])
+    found["close"] = kl - table["bound"] <= np.maximum(_SMALL, _CLOSE * table["bound"])
     found["lost_to_uniform"] = kl > table["uniform"] + _NOTHING
     found["lost_to_extended"] = kl > table["extended"] + _NOTHING
     found["outside"] = table["outside"] > 0

@@ -21,9 +21,8 @@ from equinoise.nvo.search.kernels import draws, enumeration, moves
 _PIECE = 20_000  # steps, or profiles, between two looks at whether the user wants to stop
 _LARGEST_ENUMERATION = 20_000_000
 _PAIR = 0.4  # of the proposals are two transfers at once
-_HOT = 0.01  # first temperature, in units of the start's divergence; _HOT_RECORDS / n where that is more
-_HOT_RECORDS = 3.0
-_COOLED = 1e-5  # the last temperature by the first
+_COOLED = 3e-3  # the last temperature by the first, 1/n: what a record is worth
+_REPAIRED = 1e-5  # and of repairs
 _GAIN = 5e-13  # a smaller one is none: divergences are sums of rounded logarithms
 _SWEEPS = 1000
 _LARGEST_HERD = 2**30  # options of all parents
@@ -39,7 +38,7 @@ def anneal(
     seed: int | None = 0,
     replicate: int = 0,
     start: ArrayLike | None = None,
-    steps: int = 200_000,
+    steps: int = 1_000_000,
 ) -> Found:
     """Search by simulated annealing, as :meth:`equinoise.nvo.NoiseGame.anneal`.
 
@@ -110,7 +109,7 @@ def _repaired(table: Table, counts: Ints, words: Words, steps: int) -> Ints:
     """Return what lowering the excess over the limits leads to, certified or not."""
     state = table.state(counts)
     now = moves.excess(table.game, state, 0, 0, 0, 0, 0, 0)
-    numbers = np.array([now, now, 0.1 * now, _COOLED ** (1.0 / max(steps, 1))])
+    numbers = np.array([now, now, 0.1 * now, _REPAIRED ** (1.0 / max(steps, 1))])
     for piece in _pieces(steps):
         if moves.repair(table.game, state, words, numbers, _PAIR, piece):
             break
@@ -121,8 +120,7 @@ def _anneal(table: Table, best: Ints, words: Words, steps: int) -> None:
     """Put the best profile of a run in the place of the certified one that it starts from."""
     state = table.state(best)
     _, now = table.evaluate(best)
-    hot = max(_HOT, _HOT_RECORDS / table.game.n) * max(table.evaluate(table.uniform(0))[1], now)
-    numbers = np.array([now, now, hot, _COOLED ** (1.0 / max(steps, 1))])
+    numbers = np.array([now, now, 1.0 / table.game.n, _COOLED ** (1.0 / max(steps, 1))])
     for piece in _pieces(steps):
         moves.anneal(table.game, state, best, words, numbers, _PAIR, piece)
         replicates.tick(piece / steps)
