@@ -19,7 +19,7 @@ _GAP = 2e-3  # and the others
 _USED = 1e-7  # a larger part of a bin's records counts as use
 _NOT_SATISFIED = 1e-6  # relative excess over a limit
 _PART = 0.05  # of what a node lacks to be enough, to which its program is solved
-_FOR_OTHERS = 0.25  # of the seconds
+_FOR_OTHERS = 0.25  # of the seconds, to find what others give
 _WHOLE = 1e-6  # nearer to a whole number is one
 
 
@@ -35,8 +35,10 @@ def lower_bound(
     """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
 
     Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in branch and
-    bound, each a tenth of a second for a hundred bins; it stops where the bound, in nats, reaches `enough`,
-    and soon after so many seconds, with what it has.
+    bound, each a tenth of a second for a hundred bins; it stops soon after so many seconds, with what it has,
+    and where the bound reaches `enough`, in nats: the divergence of a profile at hand, say. With that more is
+    proved in less time, for what leads to more is left out: scales by what a record of them adds to the bound
+    of a node, and, of the first programs, as many as nodes ask what others can give to a bin at most.
 
     The relaxation lets a bin of few records mix what they cannot mix: a scale too narrow to be allowed and
     another one, of which the average is allowed, at a price (:mod:`equinoise.nvo.bound.relaxation`). Where
@@ -59,7 +61,7 @@ def lower_bound(
     if bound >= enough or nodes == 1:
         return max(bound, 0.0)
     if math.isfinite(enough):
-        node = _narrower(cuts, node, solution, enough)
+        node = _narrower(cuts, node, solution, enough, nodes)
         solution = cuts.relax(node, _FIRST_GAP, enough)
         node, bound = _without(node, solution, enough), max(bound, solution.bound)
     leaves = [(bound, next(order), node, solution)]
@@ -86,10 +88,10 @@ def _without(node: Node, solution: Solution, enough: float) -> Node:
     return node._replace(allowed=allowed) if allowed.any(axis=1).all() else node
 
 
-def _narrower(cuts: Cuts, node: Node, solution: Solution, enough: float) -> Node:
-    """Return the first node with limits to what others give, for a part of the seconds.
+def _narrower(cuts: Cuts, node: Node, solution: Solution, enough: float, programs: int) -> Node:
+    """Return the first node without what costs too much, and with limits to what others give to a bin.
 
-    Where records are in parts, those bins first of which the larger part of the records is.
+    Where records are in parts: those bins first of which the larger part of the records is.
     """
     node = _without(node, solution, enough)
     if solution.parts is None:
@@ -98,7 +100,7 @@ def _narrower(cuts: Cuts, node: Node, solution: Solution, enough: float) -> Node
     used = solution.parts * records[:, None]
     broken = np.abs(used - np.round(used)).sum(axis=1) / records
     others, until = node.others.copy(), cuts.left() * (1.0 - _FOR_OTHERS)
-    for k in np.argsort(-broken, kind="stable"):
+    for k in np.argsort(-broken, kind="stable")[:programs]:
         if broken[k] > _WHOLE and cuts.left() >= until:
             replicates.tick()
             others[k] = min(others[k], cuts.most_of_others(node, int(k), enough))
