@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from equinoise import _checks, replicates
+from equinoise import _checks
 from equinoise._typing import ArrayLike, Flags, Floats
 from equinoise.nvo.bound.program import Cuts, Solution
 from equinoise.nvo.bound.relaxation import Node, Problem, make_problem, root
@@ -19,7 +19,6 @@ _GAP = 2e-3  # and the others
 _USED = 1e-7  # a larger part of a bin's records counts as use
 _NOT_SATISFIED = 1e-6  # relative excess over a limit
 _PART = 0.05  # of what a node lacks to be enough, to which its program is solved
-_FOR_OTHERS = 0.25  # of the seconds, to find what others give
 _WHOLE = 1e-6  # nearer to a whole number is one
 
 
@@ -37,8 +36,8 @@ def lower_bound(
     Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in branch and
     bound, each a tenth of a second for a hundred bins; it stops soon after so many seconds, with what it has,
     and where the bound reaches `enough`, in nats: the divergence of a profile at hand, say. With that more is
-    proved in less time, for what leads to more is left out: scales by what a record of them adds to the bound
-    of a node, and, of the first programs, as many as nodes ask what others can give to a bin at most.
+    proved in less time, for what leads to more is left out: a scale of a bin where a record of it adds that
+    much to the bound of a node.
 
     The relaxation lets a bin of few records mix what they cannot mix: a scale too narrow to be allowed and
     another one, of which the average is allowed, at a price (:mod:`equinoise.nvo.bound.relaxation`). Where
@@ -57,14 +56,9 @@ def lower_bound(
     problem = make_problem(masses, counts, low, high)
     cuts, order, node = Cuts(problem, seconds), itertools.count(), root(problem)
     solution = cuts.relax(node, _FIRST_GAP, enough)
-    bound = solution.bound
-    if bound >= enough or nodes == 1:
-        return max(bound, 0.0)
-    if math.isfinite(enough):
-        node = _narrower(cuts, node, solution, enough, nodes)
-        solution = cuts.relax(node, _FIRST_GAP, enough)
-        node, bound = _without(node, solution, enough), max(bound, solution.bound)
-    leaves = [(bound, next(order), node, solution)]
+    if solution.bound >= enough:
+        return solution.bound
+    leaves = [(solution.bound, next(order), _without(node, solution, enough), solution)]
     solved = 1
     while leaves[0][0] < enough and solved + 1 < nodes and cuts.left() > 0.0:
         bound, _, node, solution = leaves[0]
@@ -86,25 +80,6 @@ def _without(node: Node, solution: Solution, enough: float) -> Node:
         return node
     allowed = node.allowed & ~(solution.bound + solution.rises > enough)
     return node._replace(allowed=allowed) if allowed.any(axis=1).all() else node
-
-
-def _narrower(cuts: Cuts, node: Node, solution: Solution, enough: float, programs: int) -> Node:
-    """Return the first node without what costs too much, and with limits to what others give to a bin.
-
-    Where records are in parts: those bins first of which the larger part of the records is.
-    """
-    node = _without(node, solution, enough)
-    if solution.parts is None:
-        return node
-    records = cuts.problem.records
-    used = solution.parts * records[:, None]
-    broken = np.abs(used - np.round(used)).sum(axis=1) / records
-    others, until = node.others.copy(), cuts.left() * (1.0 - _FOR_OTHERS)
-    for k in np.argsort(-broken, kind="stable")[:programs]:
-        if broken[k] > _WHOLE and cuts.left() >= until:
-            replicates.tick()
-            others[k] = min(others[k], cuts.most_of_others(node, int(k), enough))
-    return node._replace(others=others)
 
 
 def _children(problem: Problem, node: Node, solution: Solution) -> list[Node]:

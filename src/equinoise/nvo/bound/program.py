@@ -25,8 +25,6 @@ _ROUNDS = 60
 _USED = 1e-9  # a smaller part of a bin's records is rounding
 _SMALLEST = 1e-6  # where a row fails, a tangent is no nearer to 0 than this part of the mass
 _STALLED = 4
-_GAVE_UP = 4  # scipy's status for numerical difficulties
-_UP = 1.0 + 1e-9  # what rounding can have taken from a product, and more
 _GRID = np.linspace(-1.0, 1.0, 9)
 _WIDTHS = 4.0 * 0.25 ** np.arange(8)
 
@@ -80,7 +78,7 @@ class Cuts:
                 if proof and dual_bound(self.problem, node, proof[0], objective=False)[0] > 0.0:
                     return Solution(math.inf)
                 break
-            multipliers, parts, _ = solved
+            multipliers, parts = solved
             mass = np.einsum("kv,kvx->x", parts * self.problem.records[:, None], self.problem.masses)
             points, kinds, logs = _tangents(self.problem, node, parts, mass[self.problem.occupied])
             value = float(self.problem.share @ (np.log(self.problem.records) + logs))
@@ -98,21 +96,6 @@ class Cuts:
             if found or stalled == _STALLED or best.bound >= enough:
                 break
         return best
-
-    def most_of_others(self, node: Node, k: int, enough: float) -> float:
-        """Return what others give to occupied bin k at most in a certified profile with KL below `enough`.
-
-        With a weight w of that limit: KL - (what others give)/w is at least d, so they give w (enough - d).
-        """
-        solved = self._solve(node, others_of=k, enough=enough)
-        if solved is None:
-            return math.inf
-        multipliers, _, weight = solved
-        slopes = np.where(multipliers.slopes > 0.0, multipliers.slopes, 1.0 / self.problem.records)
-        extra = self.problem.masses[:, :, self.problem.occupied[k]] / weight
-        extra[k] = 0.0
-        least, _ = dual_bound(self.problem, node, multipliers._replace(slopes=slopes), extra=extra)
-        return (enough - least) * weight * _UP
 
     def left(self) -> float:
         """Return the seconds that are left."""
@@ -149,16 +132,12 @@ class Cuts:
         fails: Floats = np.divide(sign * (left - right), right, out=np.zeros_like(left), where=right > 0.0)
         return fails
 
-    def _solve(
-        self, node: Node, *, elastic: bool = False, others_of: int | None = None, enough: float = math.inf
-    ) -> tuple[Multipliers, Floats, float] | None:
+    def _solve(self, node: Node, *, elastic: bool = False) -> tuple[Multipliers, Floats] | None:
         """Solve one linear program; return its multipliers and parts float64[R, V], None without a solution.
 
         Variables are the parts, the masses (in units of `scale`) that rows or tangents name, and for every
         occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
-        by how much all rows are allowed to fail: its multipliers say why they fail. With `others_of` the mass
-        from others is maximised where KL is at most enough; multipliers are by the weight of that, the last
-        number that is returned.
+        by how much all rows are allowed to fail: its multipliers say why they fail.
         """
         problem = self.problem
         n_bins, n_scales, n_places = problem.masses.shape
@@ -206,13 +185,6 @@ class Cuts:
             entries.append((row[at], self.bins[at] * n_scales + v, lifted[at, v]))
             sides = np.concatenate([sides, np.log(self.points) - 1.0])
             cost[first_rest:] = problem.share
-        if others_of is not None:
-            row = np.full(n_bins, len(sides))
-            entries.append((row, first_rest + np.arange(n_bins), problem.share))
-            sides = np.append(sides, enough - float(problem.share @ np.log(problem.records)))
-            types, place = others_of * n_scales + np.arange(n_scales), problem.occupied[others_of]
-            cost[first_rest:], cost[of_place[place]] = 0.0, -self.scale[place]
-            cost[types] = problem.records[others_of] * problem.masses[others_of, :, place]
         upper = _sparse(entries, len(sides), n_columns)
         # forbidden types have no records
         low, high = np.zeros(n_columns), np.full(n_columns, np.inf)
@@ -224,22 +196,16 @@ class Cuts:
         if found is None:
             return None
         x, dual = found
-        slopes, weight = np.ones(n_bins), 1.0
-        if others_of is not None:
-            weight = float(dual[-1])
-            if weight <= 0.0:
-                return None
-            dual = dual[:-1] / weight
+        slopes = np.ones(n_bins)
         if not elastic:  # of every bin's tangents, averaged by their multipliers
             used, share = dual[-len(self.bins) :], problem.share
-            if others_of is None:
-                self.idle = np.where(used > 0.0, 0, self.idle + 1)
+            self.idle = np.where(used > 0.0, 0, self.idle + 1)
             slopes = np.bincount(self.bins, used / self.points, len(share)) / share
         parts = np.maximum(x[: n_bins * n_scales].reshape(n_bins, n_scales), 0.0)
         parts /= parts.sum(axis=1, keepdims=True)
         totals = np.zeros(n_scales)
         np.add.at(totals, ends, -way * dual[len(bins) :][: len(ends)])
-        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts, weight
+        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts
 
     def _equalities(self, needed: Ints, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
@@ -296,14 +262,11 @@ def _minimum(
     from scipy import optimize
 
     linprog: Any = optimize.linprog  # its types know no sparse matrices
-    limit = {"time_limit": seconds} if math.isfinite(seconds) else {}
+    how: Any = {"options": {"time_limit": seconds}} if math.isfinite(seconds) else {}
     sides = np.concatenate([np.ones(n_ones), np.zeros(equal.shape[0] - n_ones)])
-    matrices = {"A_ub": upper, "b_ub": right, "A_eq": equal, "b_eq": sides}
-    for presolve in (False, True):  # twice as fast without, but then HiGHS sometimes gives up
-        how: Any = {"presolve": presolve} | limit
-        found = linprog(cost, **matrices, bounds=bounds, method="highs-ds", options=how)
-        if found.status != _GAVE_UP:
-            break
+    found = linprog(
+        cost, A_ub=upper, b_ub=right, A_eq=equal, b_eq=sides, bounds=bounds, method="highs", **how
+    )
     if found.status != 0:
         return None
     return found.x, np.maximum(-found.ineqlin.marginals, 0.0)

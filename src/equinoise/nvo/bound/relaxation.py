@@ -7,18 +7,16 @@ is convex in c, so the least KL over real c >= 0 with sum_v c[k, v] = n_k is a b
 profiles, and a bound that holds whatever a solver's tolerance was. A node asks for less.
 
 More is known of a bin's own mass S, so the tangent of -ln S with slope g need not hold for all S. Where S is
-at least low and at most high::
+at least L::
 
-    -ln S + g S >= 1 + ln g + h(g low) + h(g high),   h(z) = z - 1 - ln z, the first for z > 1, else 0, the
-    second for z < 1,
+    -ln S + g S >= 1 + ln g + h(g L),   h(z) = z - 1 - ln z for z > 1, else 0,
 
-and a sum over a bin's records that stays below the two last terms, linear in c, may be added to a tangent.
-First, where scale v is in use S >= L[v] = M[k, v, k]/high: so the average of h(g L[v]) over the records may.
-A mix of a scale too narrow for the mass at hand with a wide one, which averages allow, then has its price.
-Second, records are whole. If the n records of a bin would leave b each at the narrowest scale, and lose
-d[v] = b - M[k, v, k], then S lies between n b - d and n b - d + O, d the sum of what they lose, and O the
-most that others give. The two terms, a function f(d), are convex, so f(d) >= f(0) + sum of f(d[v]) - f(0).
-O is known where profiles with a larger KL than one at hand are of no interest: see ``Cuts.most_of_others``.
+and a sum over a bin's records that stays below h(g L), linear in c, may be added to a tangent. First, where
+scale v is in use S >= L[v] = M[k, v, k]/high: so the average of h(g L[v]) over the records may be added. A
+mix of a scale too narrow for the mass at hand with a wide one, which averages allow, then has its price.
+Second, records are whole. If the n records of a bin would leave b each at the narrowest scale and lose
+d[v] = b - M[k, v, k], then S >= n b - d, d the sum of what they lose. With f(d) = h(g (n b - d)), which is
+convex, f(d) >= f(0) + the sum of f(d[v]) - f(0): no record that loses nothing has a part in that.
 """
 
 import numpy as np
@@ -54,14 +52,13 @@ class Node(NamedTuple):
     """Profiles that use no types but those in allowed bool[R, V], and of every bin one in asked bool[R, V].
 
     Where a bin asks for none, any will do. Asked types are allowed. And the v + 1 widest scales have from
-    least[v] to most[v] records, int64[V]. A bin has at most others float64[R] from records of other bins.
+    least[v] to most[v] records, int64[V].
     """
 
     allowed: Flags
     asked: Flags
     least: Ints
     most: Ints
-    others: Floats
 
 
 class Multipliers(NamedTuple):
@@ -91,8 +88,7 @@ def root(problem: Problem) -> Node:
     """Return the node of all profiles."""
     shape = problem.masses.shape[:2]
     most = np.full(shape[1], int(problem.records.sum()))
-    others = np.full(shape[0], problem.records.sum())
-    return Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_), 0 * most, most, others)
+    return Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_), 0 * most, most)
 
 
 def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats) -> Floats:
@@ -108,14 +104,13 @@ def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Fl
 
 
 def dual_bound(
-    problem: Problem, node: Node, m: Multipliers, *, objective: bool = True, extra: Floats | None = None
+    problem: Problem, node: Node, m: Multipliers, *, objective: bool = True
 ) -> tuple[float, Floats]:
     """Return a number that the KL of no certified profile of a node falls below, rounding included.
 
     And by how much it rises, float64[R, V], for profiles in which a record of bin k uses scale v. Any
     multipliers will do; good ones make a good bound. Without the objective, which is KL, what is returned is
-    a bound on 0, and a positive value proves that the node has no certified profile (Farkas). With `extra`,
-    float64[R, V], it is a bound on KL less the sum of c times extra.
+    a bound on 0, and a positive value proves that the node has no certified profile (Farkas).
 
     Let c be certified and in the node. With slopes g, ``ln S <= g S - 1 - ln g`` less what is added to a
     tangent, the sum over a bin's records of h[k, v]. Every row is at most 0, so it may be added with its
@@ -145,8 +140,6 @@ def dual_bound(
     left = left_sides(problem, node, m.bins, m.places, m.signs)
     left *= (m.weights / problem.records[m.bins])[:, None]
     worth, absolute = problem.masses @ price, problem.masses @ size
-    if extra is not None:
-        worth, absolute = worth + extra, absolute + extra
     ends = np.where(m.totals > 0.0, node.least, node.most)
     terms += float(m.totals @ ends)
     gross += float(np.abs(m.totals) @ ends)
@@ -184,25 +177,22 @@ def _most(problem: Problem, node: Node, worth: Floats) -> tuple[Floats, Floats]:
 def lifts(problem: Problem, node: Node, bins: Ints, slopes: Floats, whole: Flags) -> Floats:
     """Return what tangents of bins int64[m] gain by the part of a bin's records at a scale, float64[m, V].
 
-    With slopes float64[m]; by the least mass, or where `whole`, bool[m], by that records are whole. Of a bin
-    of one record both are known.
+    With slopes float64[m]; by the least mass, or where `whole`, bool[m], by that records are whole. A bin of
+    one record has both.
     """
     n, g = problem.records[bins, None], slopes[:, None]
     own = problem.masses[bins, :, problem.occupied[bins]]
-    least, others = least_masses(problem, node)[bins], node.others[bins, None]
-    best = n * np.where(node.allowed[bins], own, 0.0).max(axis=1, keepdims=True)
-    lost = np.maximum(best / n - own, 0.0)
-    none = _gain(g * best, g * (best + others))
-    some = none + n * (_gain(g * (best - lost), g * (best - lost + others)) - none)
-    alone = _gain(g * np.maximum(own, least), g * (own + others))
-    many = np.where(whole[:, None] & (n <= _FEW), some, _gain(g * least, np.inf))
-    return np.asarray(np.where(n > 1.0, many, alone))
+    average = _gain(g * least_masses(problem, node)[bins])
+    best = np.where(node.allowed[bins], own, 0.0).max(axis=1, keepdims=True)
+    none = _gain(g * n * best)
+    some = none + n * (_gain(g * (n * best - np.maximum(best - own, 0.0))) - none)
+    return np.asarray(np.where(whole[:, None] & (n > 1.0) & (n <= _FEW), some, average))
 
 
-def _gain(low: Floats, high: Floats | float) -> Floats:
-    """Return the least of z - 1 - ln z for z from low to high; both above 0."""
-    z = np.clip(1.0, low, np.maximum(low, high))
-    return np.asarray(z - 1.0 - np.log(z))
+def _gain(z: Floats) -> Floats:
+    """Return by how much -ln S + g S is above its least value where S >= z/g."""
+    above = np.maximum(z, 1.0)
+    return np.asarray(above - 1.0 - np.log(above))
 
 
 def least_masses(problem: Problem, node: Node) -> Floats:
