@@ -487,6 +487,24 @@ def test_what_is_only_just_feasible_is_not_called_infeasible():
         assert math.isinf(lower_bound(masses, counts, edge * (1.0 - closeness)))
 
 
+@pytest.mark.parametrize("n", [3, 5])
+@pytest.mark.parametrize("below", [1e-14, 1e-12, 1e-11])
+def test_the_lower_limit_is_loosened_where_it_cancels(n, below):
+    """It is a difference of numbers near 1/n: what rounds there can be more than 1e-12 of a small one.
+
+    The only profile has its smallest ratio there, and in fractions it is certified.
+    """
+    epsilon = -math.log1p(-1.0 / n) - below
+    with decimal.localcontext(prec=50):
+        limit = 1 - (1 - 1 / Decimal(n)) * Decimal(epsilon).exp()
+        ratio = limit + Decimal("1e-18")
+        part = float(ratio * (n - 1) / 2 / (1 - ratio))
+    masses, counts = np.array([[[1.0 - part, part]], [[0.5, 0.5]]]), [1, n - 1]
+    profile = [[count] for count in counts]
+    assert naive.n_satisfied(masses, profile, epsilon) == n
+    assert lower_bound(masses, counts, epsilon) <= naive.divergence(masses, profile)
+
+
 def test_branching_proves_what_the_relaxation_cannot():
     """Kernels of random rows: two scales that are not private may be so on average, in one record."""
     proven = 0

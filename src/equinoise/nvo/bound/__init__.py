@@ -46,8 +46,8 @@ def lower_bound(
     with wide noise: then with at most the next lower whole number, and with at least the next higher one. The
     lesser value is a bound, and so it goes on at the node with the least one. No value of a solver enters the
     result: its multipliers are put into the Lagrange dual, a bound for any of them, less what rounding can
-    have added (``dual_bound``). Limits are loosened by 1e-12: profiles whose check was rounded in their
-    favour count.
+    have added (``dual_bound``). Limits are loosened by 1e-12, the lower one by that part of 1/n:
+    profiles whose check was rounded in their favour count.
     """
     nodes = _checks.integer("nodes", nodes, 1, 10**6)
     enough = _checks.number("enough", enough, 0.0, finite=False)

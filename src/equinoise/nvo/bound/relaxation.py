@@ -25,7 +25,7 @@ from equinoise._typing import Flags, Floats, Ints, NamedTuple
 
 _UNIT = 2.0**-53
 _FEW = 1000.0  # records of a bin: of more, one is lost in rounding
-_LOOSER = 1e-12  # the limits are loosened by this, so that a check that rounds is covered too
+_LOOSER = 1e-12  # the limits are loosened by this, of high and of 1/n, so that a check that rounds is covered
 
 
 class Problem(NamedTuple):
@@ -81,7 +81,8 @@ def make_problem(masses: Floats, bin_counts: Ints, low: float, high: float) -> P
     occupied, looser = np.flatnonzero(bin_counts), min(high * (1.0 + _LOOSER), 1.0)
     own = masses[np.arange(len(occupied)), :, occupied].mean(axis=0)
     widest, records = np.argsort(own, kind="stable"), bin_counts[occupied].astype(np.float64)
-    return Problem(masses, records, occupied, looser, low * (1.0 - _LOOSER), widest, own[widest])
+    lower = max(low - _LOOSER / float(records.sum()), 0.0)  # which is at most 1/n, and cancels below it
+    return Problem(masses, records, occupied, looser, lower, widest, own[widest])
 
 
 def root(problem: Problem) -> Node:
