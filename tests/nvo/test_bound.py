@@ -273,6 +273,20 @@ def test_no_scale_is_left_out_that_a_profile_needs():
     assert left_out > 20
 
 
+def test_what_was_left_out_is_not_asked_for():
+    """A solution may use a scale that is left out once it is found: no record is asked to use that one."""
+    masses, counts = np.array(naive.kernel(7, [0.6, 0.01])), np.array([0, 1, 0, 3, 4, 1, 0])
+    problem = a_problem(masses, counts, 1.0)
+    solution = bound.Cuts(problem, math.inf).relax(root(problem), 1e-4)
+    mixed = np.argwhere((solution.parts > 1e-3) & (solution.parts < 1.0 - 1e-3))
+    assert len(mixed) > 2
+    for i, v in mixed:
+        node = root(problem)
+        node.allowed[i, v] = False
+        for child in branching._children(problem, node, solution):
+            assert not (child.asked & ~child.allowed).any()
+
+
 @pytest.mark.parametrize("lies", [False, True])
 def test_what_is_not_of_interest_is_left_out(lies, monkeypatch):
     """With a divergence at hand, above the least one or below: the bound is never above the truth."""

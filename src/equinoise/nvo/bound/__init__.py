@@ -58,8 +58,7 @@ def lower_bound(
     solution = cuts.relax(node, _FIRST_GAP, enough)
     if solution.bound >= enough:
         return solution.bound
-    leaves = [(solution.bound, next(order), _without(node, solution, enough), solution)]
-    solved = 1
+    leaves, solved = [(solution.bound, next(order), _without(node, solution, enough), solution)], 1
     while leaves[0][0] < enough and solved + 1 < nodes and cuts.left() > 0.0:
         bound, _, node, solution = leaves[0]
         children = _children(problem, node, solution)
@@ -86,8 +85,9 @@ def _children(problem: Problem, node: Node, solution: Solution) -> list[Node]:
     """Return the nodes that a node falls into, none where nothing is left to decide."""
     if solution.parts is None or solution.mass is None:
         return []
-    score = _unlike(problem, node, solution.parts, solution.mass)
-    numbers = np.cumsum((problem.records @ solution.parts)[problem.widest])
+    left = np.where(node.allowed, solution.parts, 0.0)  # some may have been left out since
+    score = _unlike(problem, node, left, solution.mass)
+    numbers = np.cumsum((problem.records @ left)[problem.widest])
     whole = np.floor(numbers + _WHOLE)
     over = np.where(numbers - whole > _WHOLE, numbers - whole, 0.0)
     over *= (1.0 - over) * (1.0 - problem.own) / np.maximum(numbers, 1.0)
@@ -97,15 +97,14 @@ def _children(problem: Problem, node: Node, solution: Solution) -> list[Node]:
         fewer[v], more[v] = whole[v], whole[v] + 1
         return [node._replace(most=fewer), node._replace(least=more)]
     if not score.any():
-        records = np.where(solution.parts > _USED, solution.parts, 0.0)
-        records *= problem.records[:, None]
+        records = np.where(left > _USED, left, 0.0) * problem.records[:, None]
         score = np.where(records < 1.0 - _WHOLE, records * (1.0 - records), 0.0)
     i, v = map(int, np.unravel_index(int(score.argmax()), score.shape))
     if score[i, v] <= 0.0:
         return []
     least = problem.masses[i, :, problem.occupied[i]] / problem.high  # mass that a scale needs
     narrow = node.allowed[i] & (least > (1.0 + _WHOLE) * solution.mass[problem.occupied[i]])
-    if not (solution.parts[i] > _USED)[narrow].any() or (narrow == node.allowed[i]).all():
+    if not (left[i] > _USED)[narrow].any() or (narrow == node.allowed[i]).all():
         narrow = np.arange(len(least)) == v
     using = node._replace(asked=_with(node.asked, i, narrow))
     rest = node.allowed[i] & ~narrow
