@@ -44,11 +44,11 @@ def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) 
     while True:
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         u = uniform(word)
-        if plan.infosets[visits.infoset[i]]["exploration"] >= 0.0:
+        if plan.infosets[_at(visits.infoset[_at(i)])]["exploration"] >= 0.0:
             return i, u
-        a = visits.action[i]
-        low, high = plan.actions[a]["child"], plan.actions[a + 1]["child"]
-        if low == high or u >= chance.infoset_cum[high - 1]:
+        a = visits.action[_at(i)]
+        low, high = plan.actions[_at(a)]["child"], plan.actions[_at(a + 1)]["child"]
+        if low == high or u >= chance.infoset_cum[_at(high - 1)]:
             return i, u
         i = visits.child[i] + first_above(chance.infoset_cum, low, high, u) - low
 
@@ -56,9 +56,9 @@ def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) 
 @njit(forceinline=True)
 def leaf_loss(chance: Chance, a: int, u: float) -> float:
     """Return the loss of the leaf of action a that comes with u."""
-    low, high = chance.actions[a]["leaf"], chance.actions[a + 1]["leaf"]
+    low, high = chance.actions[_at(a)]["leaf"], chance.actions[_at(a + 1)]["leaf"]
     if high - low == 1:
-        return chance.actions[a]["loss"]
+        return chance.actions[_at(a)]["loss"]
     return chance.leaf_loss[first_above(chance.leaf_cum, low, high, u)]
 
 
@@ -68,7 +68,7 @@ def first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
     high -= 1
     while low < high:
         middle = (low + high) >> 1
-        below = u < cumulative[middle]
+        below = u < cumulative[_at(middle)]
         high = middle if below else high
         low = low if below else middle + 1
     return low
@@ -97,12 +97,12 @@ def push(seat: Seat, n: int) -> None:
 @njit(forceinline=True)
 def move(seat: Seat, i: int, w: float) -> float:
     """Multiply the weight of visit i by W, kept within bounds; return Z = pi(others) + pi(a) W."""
-    infosets, visits = seat.plan.infosets, seat.visits
+    infosets, visits, k = seat.plan.infosets, seat.visits, _at(i)
     w = min(max(w, FACTOR_MIN), FACTOR_MAX)
-    s = visits.infoset[i]
-    first = infosets[s]["first"]
-    multiply(seat.weights, first, infosets[s + 1]["first"] - first, s, visits.action[i], w)
-    return visits.others[i] + visits.picked[i] * w
+    s = visits.infoset[k]
+    first = infosets[_at(s)]["first"]
+    multiply(seat.weights, first, infosets[_at(s + 1)]["first"] - first, s, visits.action[k], w)
+    return visits.others[k] + visits.picked[k] * w
 
 
 @njit(forceinline=True)
@@ -149,9 +149,9 @@ def _descend(
     i = 0
     while i < n:
         s = visits.infoset[i]
-        first = plan.infosets[s]["first"]
-        width = plan.infosets[s + 1]["first"] - first
-        shared = plan.infosets[s]["exploration"]
+        first = plan.infosets[_at(s)]["first"]
+        width = plan.infosets[_at(s + 1)]["first"] - first
+        shared = plan.infosets[_at(s)]["exploration"]
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         a, w, rest, mu = first, 0.0, 0.0, 0.0
         if ahead is not None:
@@ -164,7 +164,7 @@ def _descend(
             w *= whole
             rest *= whole
             mu = visits.reach[i] * w
-            visits.divisor[i] = mu + (shared if shared >= 0.0 else plan.actions[a]["exploration"])
+            visits.divisor[i] = mu + (shared if shared >= 0.0 else plan.actions[_at(a)]["exploration"])
         if code is not None:
             prefetch(plan.own, a)
         visits.action[i] = a
@@ -172,14 +172,14 @@ def _descend(
         visits.others[i] = rest
         visits.child[i] = n
         if shared < 0.0:
-            for c in range(plan.actions[a]["child"], plan.actions[a + 1]["child"]):
+            for c in range(plan.actions[_at(a)]["child"], plan.actions[_at(a + 1)]["child"]):
                 visits.infoset[n] = c
                 if scale is not None:
                     visits.reach[n] = mu
                 if code is not None:
                     visits.parent[n] = i
-                prefetch(weights.weight, plan.infosets[c]["first"])
-                prefetch(weights.weight, plan.infosets[c]["first"] + 8)
+                prefetch(weights.weight, plan.infosets[_at(c)]["first"])
+                prefetch(weights.weight, plan.infosets[_at(c)]["first"] + 8)
                 n += 1
         i += 1
     return n
