@@ -8,7 +8,7 @@ these functions as arguments of their own, for Numba compiles no branch that ask
 import numpy as np
 
 from equinoise._elementary import exp
-from equinoise._intrinsics import prefetch
+from equinoise._intrinsics import float_bits, prefetch
 from equinoise._jit import njit
 from equinoise._random import CHANCE, HASH, NOISE, STRATEGY, laplace, next_word, philox, uniform
 from equinoise._typing import Any, Floats, Words
@@ -56,9 +56,10 @@ def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) 
 @njit(forceinline=True)
 def leaf_loss(chance: Chance, a: int, u: float) -> float:
     """Return the loss of the leaf of action a that comes with u."""
-    low, high = chance.actions[_at(a)]["leaf"], chance.actions[_at(a + 1)]["leaf"]
-    if high - low == 1:
-        return chance.actions[_at(a)]["loss"]
+    mean = chance.mean_loss[_at(a)]
+    if float_bits(mean) >= 0:
+        return mean
+    low, high = chance.leaf_ptr[_at(a)], chance.leaf_ptr[_at(a + 1)]
     return chance.leaf_loss[first_above(chance.leaf_cum, low, high, u)]
 
 
@@ -331,11 +332,10 @@ def run_trials(seat: Seat, chance: Chance, start: int, stop: int) -> Any:
     visits = seat.visits
     expected = observed = 0.0
     for trial in range(start, stop):
-        n = draw(seat, seat.code, seat.scale, chance.actions, trial)
+        n = draw(seat, seat.code, seat.scale, chance.ahead, trial)
         last, u = walk(seat.plan, chance, visits, seat.source, trial)
-        prefetch(chance.actions, visits.action[last])
         for i in range(n):
-            prefetch(chance.action_loss, visits.action[i])
+            prefetch(chance.mean_loss, visits.action[i])
         if seat.rate > 0.0:
             prepare(seat, seat.code, seat.scale, n, trial)
         loss = leaf_loss(chance, visits.action[last], u)
@@ -343,5 +343,6 @@ def run_trials(seat: Seat, chance: Chance, start: int, stop: int) -> Any:
         if seat.rate > 0.0:
             learn(seat, seat.code, seat.scale, n, trial, last, loss)
         for i in range(n):
-            expected += chance.action_loss[_at(visits.action[i])]
+            mean = chance.mean_loss[_at(visits.action[i])]
+            expected += chance.reach[_at(visits.infoset[i])] * abs(mean)
     return expected, observed

@@ -160,6 +160,8 @@ def _pick_wide(weights: Weights, ahead: Any, first: int, width: int, s: int, u: 
     """Draw from a wide infoset, from the top sums down: return (action, its weight, the others' sum)."""
     shift = _top_shift(width)
     base = weights.sum_ptr[_at(s)]
+    for k in range(8, 72, 8):
+        prefetch(weights.sums, base + k)
     size = _level_size(width, shift)
     target = u * _block_sum(weights.sums, base, size)
     low = 0
@@ -171,6 +173,8 @@ def _pick_wide(weights: Weights, ahead: Any, first: int, width: int, s: int, u: 
         base += size
         shift -= 4
         size = _level_size(width, shift)
+    prefetch(weights.weight, first + low)
+    prefetch(weights.weight, first + low + 8)
     for k in range(0, _BLOCK, 4):
         prefetch(ahead, first + low + k)
     a, _, w, others = _among(weights.weight, first + low, min(width - low, _BLOCK), u, target)
