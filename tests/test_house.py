@@ -30,8 +30,8 @@ BUDGETS = {
 STILL = {
     "core": 2_198,
     "mechanisms": 1_140,
-    "games": 3_409,
-    "efb": 2_691,
+    "games": 3_408,
+    "efb": 2_717,
     "nvo": 5_540,
     "bandits": 5_287,
     "inference": 1_958,

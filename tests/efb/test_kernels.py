@@ -13,7 +13,7 @@ from tests.efb.learner import SEED, Learner, a_tree
 
 from equinoise.efb import Report, Server, Tuning, User, play, simulate
 from equinoise.efb.kernels import learner as _kernels, setup
-from equinoise.games import bandit, from_nested
+from equinoise.games import bandit, from_nested, load
 
 COMPILED = not numba.config.DISABLE_JIT
 N_TREES = 200 if COMPILED else 8
@@ -271,3 +271,31 @@ def test_noise_comes_from_its_address():
     np.testing.assert_allclose(value, naive.noise(9, 2.5, SEED, 12, 3), rtol=1e-14)
     _kernels.add_noise(value, word, 9, 0.0, (*key, np.uint64(3)), 12)
     assert value.tolist() == [0.0] * 9
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chance_knows_the_losses_of_every_leaf(seed):
+    """What is kept of an action is the mean of its leaves, and the loss itself where one leaf is sure."""
+    rng, tree = a_tree(seed)
+    environment = naive.random_environment(rng, tree)
+    if seed == 0:
+        tree, environment = load("complete(3,2,3)")  # where all leaves are sure
+    chance = setup.make_chance(environment)
+    prob, loss, (infoset_cum, leaf_cum) = environment.leaf_prob, environment.leaf_loss, environment.cumulative
+    alone = np.zeros(tree.n_actions, dtype=bool)
+    for a in range(tree.n_actions):
+        leaves = range(tree.leaf_ptr[a], tree.leaf_ptr[a + 1])
+        total = 0.0
+        for leaf in leaves:
+            total += prob[leaf] * loss[leaf]
+        alone[a] = [prob[leaf] for leaf in leaves] == [1.0]
+        assert abs(chance.mean_loss[a]) == total
+        children = range(tree.infoset_ptr[a], tree.infoset_ptr[a + 1])
+        below = infoset_cum[children[-1]] if children else 0.0
+        for u in below + (1.0 - below) * rng.random(5):
+            if leaves and u < leaf_cum[leaves[-1]]:
+                drawn = next(leaf for leaf in leaves if u < leaf_cum[leaf])
+                assert _kernels.leaf_loss(chance, a, u) == loss[drawn]
+    assert (np.signbit(chance.mean_loss) != alone).all()
+    ahead = chance.mean_loss if (alone == (np.diff(tree.leaf_ptr) > 0)).all() else chance.leaf_ptr
+    assert np.shares_memory(chance.ahead, ahead)

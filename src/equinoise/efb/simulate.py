@@ -152,6 +152,10 @@ class _Task(NamedTuple):
     key: Words
     n_checkpoints: int
 
+    def _identity(self) -> Any:
+        """Return what fingerprints are made of, which is older than the form of the chances."""
+        return self._replace(chances=tuple([setup.first_chance(self.tree, one) for one in self.chances]))
+
 
 def simulate(
     tree: GameTree,

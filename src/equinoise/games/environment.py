@@ -94,9 +94,8 @@ class Environment:
         The product of the probabilities on the path (the learner's own moves left out) times the expected
         loss of the leaves directly below a. A reduced strategy loses the sum of g over its actions.
         """
-        tree = self.tree
-        pointers = tree.action_ptr, tree.infoset_ptr, tree.leaf_ptr
-        return seal(kernels.action_loss(pointers, self.infoset_prob, self.leaf_prob, self.leaf_loss))
+        mean, reach = kernels.mean_loss(self.tree, self.infoset_prob, self.leaf_prob, self.leaf_loss)
+        return seal(np.repeat(reach, np.diff(self.tree.action_ptr)) * mean)
 
     @property
     def loss_range(self) -> Floats:

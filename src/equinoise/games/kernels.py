@@ -104,19 +104,19 @@ def _cumulative(given: Any, infoset_cum: Floats, leaf_cum: Floats) -> None:
                     break
 
 
-def action_loss(pointers: tuple[Ints, Ints, Ints], *chance: Floats) -> Floats:
-    """Return ``g(a) = r(s) * sum of leaf_prob * leaf_loss`` over the leaves of a, an action of s.
+def mean_loss(tree: Any, *chance: Floats) -> tuple[Floats, Floats]:
+    """Return the sum of leaf_prob * leaf_loss over the leaves of each action, and r of each infoset.
 
     ``r(root) = 1``, and a child infoset has r of its parent times its own probability. `chance` is
     infoset_prob float64[I], leaf_prob float64[L] and leaf_loss float64[L].
     """
-    result, reach = np.empty(len(pointers[1]) - 1), np.ones(len(chance[0]))
-    _run(_action_loss, (*pointers, *chance), reach, result)
-    return result
+    result, reach = np.empty(tree.n_actions), np.ones(tree.n_infosets)
+    _run(_mean_loss, (tree.action_ptr, tree.infoset_ptr, tree.leaf_ptr, *chance), reach, result)
+    return result, reach
 
 
 @njit
-def _action_loss(given: Any, reach: Floats, result: Floats) -> None:
+def _mean_loss(given: Any, reach: Floats, result: Floats) -> None:
     action_ptr, infoset_ptr, leaf_ptr, infoset_prob, leaf_prob, leaf_loss = given
     for s in range(action_ptr.shape[0] - 1):
         for a in range(action_ptr[s], action_ptr[s + 1]):
@@ -125,7 +125,7 @@ def _action_loss(given: Any, reach: Floats, result: Floats) -> None:
             total = 0.0
             for leaf in range(leaf_ptr[a], leaf_ptr[a + 1]):
                 total += leaf_prob[leaf] * leaf_loss[leaf]
-            result[a] = reach[s] * total
+            result[a] = total
 
 
 def best_response_value(action_ptr: Ints, infoset_ptr: Ints, loss: Floats) -> tuple[float, Floats]:

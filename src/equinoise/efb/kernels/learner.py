@@ -8,7 +8,7 @@ these functions as arguments of their own, for Numba compiles no branch that ask
 import numpy as np
 
 from equinoise._elementary import exp
-from equinoise._intrinsics import prefetch
+from equinoise._intrinsics import float_bits, prefetch
 from equinoise._jit import njit
 from equinoise._random import CHANCE, HASH, NOISE, STRATEGY, laplace, next_word, philox, uniform
 from equinoise._typing import Any, Floats, Words
@@ -44,11 +44,11 @@ def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) 
     while True:
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         u = uniform(word)
-        if plan.infosets[visits.infoset[i]]["exploration"] >= 0.0:
+        if plan.infosets[_at(visits.infoset[_at(i)])]["exploration"] >= 0.0:
             return i, u
-        a = visits.action[i]
-        low, high = plan.actions[a]["child"], plan.actions[a + 1]["child"]
-        if low == high or u >= chance.infoset_cum[high - 1]:
+        a = visits.action[_at(i)]
+        low, high = plan.actions[_at(a)]["child"], plan.actions[_at(a + 1)]["child"]
+        if low == high or u >= chance.infoset_cum[_at(high - 1)]:
             return i, u
         i = visits.child[i] + first_above(chance.infoset_cum, low, high, u) - low
 
@@ -56,9 +56,10 @@ def walk(plan: Any, chance: Chance, visits: Visits, source: Source, trial: Any) 
 @njit(forceinline=True)
 def leaf_loss(chance: Chance, a: int, u: float) -> float:
     """Return the loss of the leaf of action a that comes with u."""
-    low, high = chance.actions[a]["leaf"], chance.actions[a + 1]["leaf"]
-    if high - low == 1:
-        return chance.actions[a]["loss"]
+    mean = chance.mean_loss[_at(a)]
+    if float_bits(mean) >= 0:
+        return mean
+    low, high = chance.leaf_ptr[_at(a)], chance.leaf_ptr[_at(a + 1)]
     return chance.leaf_loss[first_above(chance.leaf_cum, low, high, u)]
 
 
@@ -68,7 +69,7 @@ def first_above(cumulative: Floats, low: int, high: int, u: float) -> int:
     high -= 1
     while low < high:
         middle = (low + high) >> 1
-        below = u < cumulative[middle]
+        below = u < cumulative[_at(middle)]
         high = middle if below else high
         low = low if below else middle + 1
     return low
@@ -97,12 +98,12 @@ def push(seat: Seat, n: int) -> None:
 @njit(forceinline=True)
 def move(seat: Seat, i: int, w: float) -> float:
     """Multiply the weight of visit i by W, kept within bounds; return Z = pi(others) + pi(a) W."""
-    infosets, visits = seat.plan.infosets, seat.visits
+    infosets, visits, k = seat.plan.infosets, seat.visits, _at(i)
     w = min(max(w, FACTOR_MIN), FACTOR_MAX)
-    s = visits.infoset[i]
-    first = infosets[s]["first"]
-    multiply(seat.weights, first, infosets[s + 1]["first"] - first, s, visits.action[i], w)
-    return visits.others[i] + visits.picked[i] * w
+    s = visits.infoset[k]
+    first = infosets[_at(s)]["first"]
+    multiply(seat.weights, first, infosets[_at(s + 1)]["first"] - first, s, visits.action[k], w)
+    return visits.others[k] + visits.picked[k] * w
 
 
 @njit(forceinline=True)
@@ -149,9 +150,9 @@ def _descend(
     i = 0
     while i < n:
         s = visits.infoset[i]
-        first = plan.infosets[s]["first"]
-        width = plan.infosets[s + 1]["first"] - first
-        shared = plan.infosets[s]["exploration"]
+        first = plan.infosets[_at(s)]["first"]
+        width = plan.infosets[_at(s + 1)]["first"] - first
+        shared = plan.infosets[_at(s)]["exploration"]
         word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         a, w, rest, mu = first, 0.0, 0.0, 0.0
         if ahead is not None:
@@ -164,7 +165,7 @@ def _descend(
             w *= whole
             rest *= whole
             mu = visits.reach[i] * w
-            visits.divisor[i] = mu + (shared if shared >= 0.0 else plan.actions[a]["exploration"])
+            visits.divisor[i] = mu + (shared if shared >= 0.0 else plan.actions[_at(a)]["exploration"])
         if code is not None:
             prefetch(plan.own, a)
         visits.action[i] = a
@@ -172,14 +173,14 @@ def _descend(
         visits.others[i] = rest
         visits.child[i] = n
         if shared < 0.0:
-            for c in range(plan.actions[a]["child"], plan.actions[a + 1]["child"]):
+            for c in range(plan.actions[_at(a)]["child"], plan.actions[_at(a + 1)]["child"]):
                 visits.infoset[n] = c
                 if scale is not None:
                     visits.reach[n] = mu
                 if code is not None:
                     visits.parent[n] = i
-                prefetch(weights.weight, plan.infosets[c]["first"])
-                prefetch(weights.weight, plan.infosets[c]["first"] + 8)
+                prefetch(weights.weight, plan.infosets[_at(c)]["first"])
+                prefetch(weights.weight, plan.infosets[_at(c)]["first"] + 8)
                 n += 1
         i += 1
     return n
@@ -331,11 +332,10 @@ def run_trials(seat: Seat, chance: Chance, start: int, stop: int) -> Any:
     visits = seat.visits
     expected = observed = 0.0
     for trial in range(start, stop):
-        n = draw(seat, seat.code, seat.scale, chance.actions, trial)
+        n = draw(seat, seat.code, seat.scale, chance.ahead, trial)
         last, u = walk(seat.plan, chance, visits, seat.source, trial)
-        prefetch(chance.actions, visits.action[last])
         for i in range(n):
-            prefetch(chance.action_loss, visits.action[i])
+            prefetch(chance.mean_loss, visits.action[i])
         if seat.rate > 0.0:
             prepare(seat, seat.code, seat.scale, n, trial)
         loss = leaf_loss(chance, visits.action[last], u)
@@ -343,5 +343,6 @@ def run_trials(seat: Seat, chance: Chance, start: int, stop: int) -> Any:
         if seat.rate > 0.0:
             learn(seat, seat.code, seat.scale, n, trial, last, loss)
         for i in range(n):
-            expected += chance.action_loss[_at(visits.action[i])]
+            mean = chance.mean_loss[_at(visits.action[i])]
+            expected += chance.reach[_at(visits.infoset[i])] * abs(mean)
     return expected, observed

@@ -4,6 +4,7 @@ Infosets have breadth-first numbers, so children come after parents and nothing 
 """
 
 import math
+from collections import namedtuple
 from typing import TypeVar
 
 import numpy as np
@@ -16,13 +17,13 @@ from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 from equinoise.efb.kernels import weights as _weights
 from equinoise.efb.kernels.weights import Weights
 from equinoise.games import Environment, GameTree
+from equinoise.games.kernels import mean_loss as mean_losses
 
 Source = tuple[Any, Any, Any]  # the two words of the key, and the replicate, all uint64
 # Where no action leads to another infoset, as nearly everywhere, all actions of one may share a gamma.
 PLAN_INFOSET = np.dtype([("first", np.int64), ("exploration", np.float64)])
 PLAN_ACTION = np.dtype([("exploration", np.float64), ("child", np.int64)])
 PLAN_OWN = np.dtype([("exploration", np.float64), ("radius", np.float64)])
-CHANCE_ACTION = np.dtype([("leaf", np.int64), ("loss", np.float64)])
 
 
 @kept_as("equinoise.efb._kernels.Plan")
@@ -76,12 +77,13 @@ class Seat(NamedTuple):
     scale: Any  # of Laplace noise, or None with a code
 
 
-@kept_as("equinoise.efb._kernels.Chance")
 class Chance(NamedTuple):
-    """An environment, with I infosets, A actions, L leaves."""
+    """An environment, with I infosets, A actions, L leaves. g(a) = reach |mean_loss|."""
 
-    action_loss: Floats  # [A], g(a)
-    actions: NDArray[np.void]  # CHANCE_ACTION[A+1]: the first leaf and its loss, which spares most a look-up
+    reach: Floats  # [I]
+    mean_loss: Floats  # [A], of an action's own leaves; with a minus sign where that is no sure leaf's loss
+    leaf_ptr: Ints  # [A+1]
+    ahead: Floats  # [A..], what a leaf's loss waits for: mean_loss, or bits of leaf_ptr if not all are sure
     infoset_cum: Floats  # [I], running sums of probabilities, of which the first above u comes
     leaf_cum: Floats  # [L]
     leaf_loss: Floats  # [L]
@@ -213,13 +215,28 @@ def make_plan(tree: GameTree, exploration: Floats, radius: Floats | None = None)
 
 def make_chance(environment: Environment) -> Chance:
     """Return an environment as the kernels take it, read-only."""
-    tree = environment.tree
-    infoset_cum, leaf_cum = environment.cumulative
-    actions = np.zeros(tree.n_actions + 1, dtype=CHANCE_ACTION)
+    tree, prob, loss = environment.tree, environment.leaf_prob, environment.leaf_loss
+    mean, reach = mean_losses(tree, environment.infoset_prob, prob, loss)
+    ptr, n_leaves = tree.leaf_ptr, np.diff(tree.leaf_ptr)
+    sure = n_leaves == 1
+    sure[sure] = prob[ptr[:-1][sure]] == 1.0
+    mean_loss = np.copysign(mean, sure - 0.5, out=_aligned(len(mean)))
+    ahead = mean_loss if sure.sum() == np.count_nonzero(n_leaves) else ptr.view(np.float64)
+    return sealed(Chance(reach, mean_loss, ptr, ahead, *environment.cumulative, loss))
+
+
+_FirstChance = namedtuple("_FirstChance", "action_loss actions infoset_cum leaf_cum leaf_loss")
+kept_as("equinoise.efb._kernels.Chance")(_FirstChance)
+
+
+def first_chance(tree: GameTree, chance: Chance) -> Any:
+    """Return a Chance in the form of the first folders of runs, by which fingerprints know it."""
+    actions = np.zeros(tree.n_actions + 1, dtype=[("leaf", np.int64), ("loss", np.float64)])
     actions["leaf"] = tree.leaf_ptr
     if tree.n_leaves:
-        actions["loss"][:-1] = environment.leaf_loss[np.minimum(tree.leaf_ptr[:-1], tree.n_leaves - 1)]
-    return sealed(Chance(environment.action_loss, actions, infoset_cum, leaf_cum, environment.leaf_loss))
+        actions["loss"][:-1] = chance.leaf_loss[np.minimum(tree.leaf_ptr[:-1], tree.n_leaves - 1)]
+    action_loss = np.repeat(chance.reach, np.diff(tree.action_ptr)) * abs(chance.mean_loss)
+    return _FirstChance(action_loss, actions, *chance[4:])
 
 
 def sealed(arrays: Sealed) -> Sealed:

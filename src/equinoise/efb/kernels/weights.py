@@ -95,7 +95,7 @@ def _among(values: Floats, start: int, width: int, u: float, target: Any) -> Any
     a, b, c = values[first], values[first + _at(1)], values[first + _at(2)]
     place, left = _place(a, b, c, left, width - 1 - 4 * quarter)
     k += place
-    return k, left, values[k], _others(values, start, width, k, total)
+    return k, left, values[_at(k)], _others(values, start, width, k, total)
 
 
 @njit(forceinline=True)
@@ -147,19 +147,21 @@ def build_sums(action_ptr: Ints, weights: Weights) -> None:
 @njit(forceinline=True)
 def _pick_narrow(weight: Floats, first: int, width: int, u: float) -> Any:
     """Draw from an infoset of at most 4 actions: return (action, its weight, the others' sum)."""
-    one = weight[first]
-    two = weight[first + 1] if width > 1 else 0.0
-    three = weight[first + 2] if width > 2 else 0.0
-    total = one + two + three + (weight[first + 3] if width > 3 else 0.0)
+    one = weight[_at(first)]
+    two = weight[_at(first + 1)] if width > 1 else 0.0
+    three = weight[_at(first + 2)] if width > 2 else 0.0
+    total = one + two + three + (weight[_at(first + 3)] if width > 3 else 0.0)
     k, _ = _place(one, two, three, u * total, width - 1)
-    return first + k, weight[first + k], _others(weight, first, width, first + k, total)
+    return first + k, weight[_at(first + k)], _others(weight, first, width, first + k, total)
 
 
 @njit(forceinline=True)
 def _pick_wide(weights: Weights, ahead: Any, first: int, width: int, s: int, u: float) -> Any:
     """Draw from a wide infoset, from the top sums down: return (action, its weight, the others' sum)."""
     shift = _top_shift(width)
-    base = weights.sum_ptr[s]
+    base = weights.sum_ptr[_at(s)]
+    for k in range(8, 72, 8):
+        prefetch(weights.sums, base + k)
     size = _level_size(width, shift)
     target = u * _block_sum(weights.sums, base, size)
     low = 0
@@ -171,6 +173,8 @@ def _pick_wide(weights: Weights, ahead: Any, first: int, width: int, s: int, u: 
         base += size
         shift -= 4
         size = _level_size(width, shift)
+    prefetch(weights.weight, first + low)
+    prefetch(weights.weight, first + low + 8)
     for k in range(0, _BLOCK, 4):
         prefetch(ahead, first + low + k)
     a, _, w, others = _among(weights.weight, first + low, min(width - low, _BLOCK), u, target)
@@ -186,14 +190,14 @@ def _sum_up(weights: Weights, first: int, width: int, s: int, begin: int, end: i
         base += _level_size(width, above)
     for block in range(begin >> 4, ((end - 1) >> 4) + 1):
         low = block * _BLOCK
-        weights.sums[base + block] = _block_sum(weights.weight, first + low, min(width - low, _BLOCK))
+        weights.sums[_at(base + block)] = _block_sum(weights.weight, first + low, min(width - low, _BLOCK))
     for shift in range(8, top + 1, 4):
         below = base
         size = _level_size(width, shift - 4)
         base -= _level_size(width, shift)
         for block in range(begin >> shift, ((end - 1) >> shift) + 1):
             low = block * _BLOCK
-            weights.sums[base + block] = _block_sum(weights.sums, below + low, min(size - low, _BLOCK))
+            weights.sums[_at(base + block)] = _block_sum(weights.sums, below + low, min(size - low, _BLOCK))
 
 
 @njit
@@ -227,9 +231,9 @@ def pick(weights: Weights, ahead: Any, first: int, width: int, s: int, u: float)
     """
     weight = weights.weight
     if width == 2:
-        left = weight[first]
-        second = int(u * (left + weight[first + 1]) >= left)
-        return first + second, weight[first + second], weight[first + 1 - second]
+        left, right = weight[_at(first)], weight[_at(first + 1)]
+        second = int(u * (left + right) >= left)
+        return first + second, weight[_at(first + second)], weight[_at(first + 1 - second)]
     if width <= 4:
         return _pick_narrow(weight, first, width, u)
     if width <= _BLOCK:
@@ -263,11 +267,11 @@ def _rest(values: Floats, start: int, size: int, k: int) -> float:
 @njit(forceinline=True)
 def multiply(weights: Weights, first: int, width: int, s: int, a: int, by: float) -> None:
     """Multiply the weight of action a of infoset s, keep it in range, and the sums above it true."""
-    new = weights.weight[a] * by
+    new = weights.weight[_at(a)] * by
     if not _LOW <= new <= _HIGH:
         _multiply_far(weights, first, width, s, a, by)
         return
-    weights.weight[a] = new
+    weights.weight[_at(a)] = new
     if width > _BLOCK:
         _sum_up(weights, first, width, s, a - first, a - first + 1)
 
