@@ -187,7 +187,7 @@ def judge(values: Floats, epsilon: float, seed: int = 0, **bound: Any) -> dict[s
         "epsilon": epsilon,
         "certified": profile.certified,
         "kl": profile.kl,
-        "bound": game.lower_bound(enough=profile.kl, **bound),
+        "bound": game.lower_bound(enough=profile.kl if profile.certified else math.inf, **bound),
         "uniform": game.laplace("smallest").kl,
         "extended": NoiseGame(histogram, epsilon, "extended").anneal(seed).kl,
         "outside": int(((rows < low) | (rows > high)).sum()),

@@ -37,7 +37,8 @@ def lower_bound(
     bound, each a tenth of a second for a hundred bins; it stops soon after so many seconds, with what it has,
     and where the bound reaches `enough`, in nats: the divergence of a profile at hand, say. With that more is
     proved in less time, for what leads to more is left out: a scale of a bin where a record of it adds that
-    much to the bound of a node.
+    much to the bound of a node. That no profile is certified is then said only where the first program proves
+    it, else `enough` is returned.
 
     The relaxation lets a bin of few records mix what they cannot mix: a scale too narrow to be allowed and
     another one, of which the average is allowed, at a price (:mod:`equinoise.nvo.bound.relaxation`). Where
