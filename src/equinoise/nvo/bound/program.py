@@ -67,7 +67,7 @@ class Cuts:
 
         Or within a part of what it lacks to be enough, or until it is that.
         """
-        best, value, stalled = Solution(-math.inf), -math.inf, 0
+        best, stalled = Solution(-math.inf), 0
         for _ in range(_ROUNDS):
             replicates.tick()
             solved = self._solve(node)

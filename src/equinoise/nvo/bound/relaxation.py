@@ -179,7 +179,7 @@ def lifts(problem: Problem, node: Node, bins: Ints, slopes: Floats, whole: Flags
     """Return what tangents of bins int64[m] gain by the part of a bin's records at a scale, float64[m, V].
 
     With slopes float64[m]; by the least mass, or where `whole`, bool[m], by that records are whole. A bin of
-    one record has both.
+    one record takes the first, which says more.
     """
     n, g = problem.records[bins, None], slopes[:, None]
     own = problem.masses[bins, :, problem.occupied[bins]]
