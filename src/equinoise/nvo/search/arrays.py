@@ -21,7 +21,10 @@ from equinoise.nvo.search.kernels import draws, enumeration, moves
 _PIECE = 20_000  # steps, or profiles, between two looks at whether the user wants to stop
 _LARGEST_ENUMERATION = 20_000_000
 _PAIR = 0.4  # of the proposals are two transfers at once
-_COOLED = 3e-3  # the last temperature by the first, 1/n: what a record is worth
+_COOLED = 3e-3  # the last temperature, by what a record is worth, 1/n
+_HOT, _WARM = 3.0, 0.05  # and the first ones: of a run, and of the last one
+_SHORT, _LAST = 0.4, 0.2  # parts of the steps: of all short runs, and of the last one
+_KEPT = 3  # short runs that are gone on with
 _REPAIRED = 1e-5  # and of repairs
 _GAIN = 5e-13  # a smaller one is none: divergences are sums of rounded logarithms
 _SWEEPS = 1000
@@ -48,15 +51,15 @@ def anneal(
     """
     steps = SEARCHES["anneal"].options["steps"].check("steps", steps)
     replicate = _checks.integer("replicate", replicate, 0, 2**63 - 1)
-    table = Table(kernel, bin_counts, epsilon)
-    first = []
+    table = Table(kernel, bin_counts, epsilon, widest_first=True)
+    given = []
     if start is not None:
-        given = checked_counts("start", start, table.bin_counts, table.shape[1], "bin_counts'")
-        first.append(given[table.occupied].ravel())
+        counts = checked_counts("start", start, table.bin_counts, table.shape[1], "bin_counts'")
+        given.append(counts[np.ix_(table.occupied, table.order)].ravel())
     steps = min(steps, _affordable(table))
     words = np.zeros(4, dtype=np.uint64)
     draws.first_words(stream_key(seed), replicate, words)
-    chosen = _certified_start(table, first, words, steps)
+    chosen = _certified_start(table, given, words, steps)
     if table.evaluate(chosen)[0] < table.game.n or table.shape[1] < 2:
         return table.found(chosen)
 
@@ -89,11 +92,9 @@ def _pieces(steps: int) -> Iterator[int]:
         yield min(_PIECE, steps - done)
 
 
-def _certified_start(table: Table, first: list[Ints], words: Words, steps: int) -> Ints:
-    """Return a certified profile to start from, or the one with most satisfied records that was seen."""
-    masses = table.game.masses.reshape(len(table.records), table.shape[1], -1)
-    own = masses[np.arange(len(masses)), :, table.occupied].max(axis=0)
-    candidates = first + [table.uniform(int(v)) for v in np.argsort(own, kind="stable")]
+def _certified_start(table: Table, given: list[Ints], words: Words, steps: int, first: int = 0) -> Ints:
+    """Return a certified profile of the scales from the first one on, or one with most satisfied records."""
+    candidates = given + [table.uniform(v) for v in range(first, table.shape[1])]
     best, most = candidates[0], -1
     for counts in candidates:
         satisfied, _ = table.evaluate(counts)
@@ -101,29 +102,55 @@ def _certified_start(table: Table, first: list[Ints], words: Words, steps: int) 
             best, most = counts, satisfied
         if most == table.game.n:
             return best
-    repaired = _repaired(table, candidates[0], words, steps) if table.shape[1] > 1 else best
+    repaired = _repaired(table, candidates[0], words, steps, first) if len(candidates) > 1 else best
     return repaired if table.evaluate(repaired)[0] > most else best
 
 
-def _repaired(table: Table, counts: Ints, words: Words, steps: int) -> Ints:
+def _repaired(table: Table, counts: Ints, words: Words, steps: int, first: int) -> Ints:
     """Return what lowering the excess over the limits leads to, certified or not."""
     state = table.state(counts)
     now = moves.excess(table.game, state, 0, 0, 0, 0, 0, 0)
     numbers = np.array([now, now, 0.1 * now, _REPAIRED ** (1.0 / max(steps, 1))])
     for piece in _pieces(steps):
-        if moves.repair(table.game, state, words, numbers, _PAIR, piece):
+        if moves.repair(table.game, state, words, numbers, _PAIR, first, piece):
             break
     return np.asarray(state.counts)
 
 
 def _anneal(table: Table, best: Ints, words: Words, steps: int) -> None:
-    """Put the best profile of a run in the place of the certified one that it starts from."""
-    state = table.state(best)
-    _, now = table.evaluate(best)
-    numbers = np.array([now, now, 1.0 / table.game.n, _COOLED ** (1.0 / max(steps, 1))])
-    for piece in _pieces(steps):
-        moves.anneal(table.game, state, best, words, numbers, _PAIR, piece)
-        replicates.tick(piece / steps)
+    """Put the best profile of all runs in the place of the certified one that they start from.
+
+    A run rarely gives up the wide scales it starts with: none of their records can leave alone. So short
+    runs leave out none, one, two .. of the widest; the best are gone on with, and the best one with all.
+    """
+
+    def run(start: Ints, first: int, heat: float, n_steps: int) -> tuple[float, Ints]:
+        state, found = table.state(start), start.copy()
+        _, now = table.evaluate(start)
+        numbers = np.array([now, now, heat / table.game.n, (_COOLED / heat) ** (1.0 / max(n_steps, 1))])
+        try:
+            for piece in _pieces(n_steps):
+                moves.anneal(table.game, state, found, words, numbers, _PAIR, first, piece)
+                replicates.tick(piece / steps)
+        finally:
+            if numbers[1] < table.evaluate(best)[1]:
+                best[:] = found
+        return float(numbers[1]), found
+
+    n_runs = table.shape[1] - 1
+    short, last = int(_SHORT * steps) // n_runs, int(_LAST * steps)
+    found = []
+    for first in range(n_runs):
+        start = _certified_start(table, [], words, short, first) if first else best
+        if table.evaluate(start)[0] == table.game.n:
+            found.append((*run(start, first, _HOT, short), first))
+        else:
+            replicates.tick(short / max(steps, 1))
+    kept = sorted(found, key=lambda each: each[0])[:_KEPT]
+    long = (steps - n_runs * short - last) // len(kept)
+    for _, start, first in kept:
+        run(start, first, _HOT, long)
+    run(best, 0, _WARM, steps - n_runs * short - len(kept) * long)
 
 
 def _polished(table: Table, counts: Ints) -> Ints:

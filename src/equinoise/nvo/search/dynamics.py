@@ -92,12 +92,21 @@ class Found:
 
 
 class Table:
-    """A game's occupied bins as the compiled functions take them, and scratch."""
+    """A game's occupied bins as the compiled functions take them, and scratch.
 
-    def __init__(self, kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float) -> None:
+    Scales are in the order given, or the widest first.
+    """
+
+    def __init__(
+        self, kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float, *, widest_first: bool = False
+    ) -> None:
         masses, counts, epsilon = checked_game(kernel, bin_counts, epsilon)
         self.bin_counts, self.shape = counts, (len(counts), masses.shape[1])
         self.occupied = np.flatnonzero(counts)
+        own = masses[np.arange(len(masses)), :, self.occupied].max(axis=0)
+        self.order = np.argsort(own, kind="stable") if widest_first else np.arange(len(own))
+        if (np.diff(self.order) < 0).any():
+            masses = masses[:, self.order]
         self.records = counts[self.occupied]
         n = int(counts.sum())
         low, high, odds = ratio_limits(n, epsilon)
@@ -120,10 +129,10 @@ class Table:
         return uniform(self.records, self.shape[1], v).ravel()
 
     def found(self, counts: Ints) -> Found:
-        """Return what a search gives back, from counts int64[T]."""
+        """Return what a search gives back, from counts int64[T], with the scales as they were given."""
         satisfied, kl = self.evaluate(counts)
         whole = np.zeros(self.shape, dtype=np.int64)
-        whole[self.occupied] = counts.reshape(-1, self.shape[1])
+        whole[np.ix_(self.occupied, self.order)] = counts.reshape(-1, self.shape[1])
         whole.flags.writeable = False
         return Found(whole, satisfied, satisfied == self.game.n, kl)
 

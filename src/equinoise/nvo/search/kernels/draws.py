@@ -26,23 +26,26 @@ def _amount(word: Any, other: Any, count: int) -> Any:
 
 
 @njit(forceinline=True)
-def _target(word: Any, f: int, n_scales: int) -> Any:
-    """Draw another type of the same bin."""
+def _target(word: Any, f: int, n_scales: int, first: int) -> Any:
+    """Draw another type of the same bin, of the scales from the first one on, of which f is one."""
     v = f % n_scales
-    w = integer(word, n_scales - 1)
+    w = first + integer(word, n_scales - 1 - first)
     return f - v + w + int(w >= v)
 
 
 @njit
-def draw(n_scales: int, counts: Ints, used: Ints, words: Words, pair: float) -> Any:
-    """Draw one transfer, or with probability `pair` two: (a, f, t, b, g, u), and an exponential variable."""
+def draw(n_scales: int, first: int, counts: Ints, used: Ints, words: Words, pair: float) -> Any:
+    """Draw one transfer, or with probability `pair` two: (a, f, t, b, g, u), and an exponential variable.
+
+    Only scales from the first one on are used and drawn.
+    """
     s0, s1, s2, s3 = words[0], words[1], words[2], words[3]
     w0, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     w1, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     w2, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     w3, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
     f = used[integer(w0, used.size)]
-    t = _target(w1, f, n_scales)
+    t = _target(w1, f, n_scales, first)
     a = _amount(w1, w2, counts[f])
     patience = exponential(w3)
     b, g, u = 0, t, t
@@ -52,7 +55,7 @@ def draw(n_scales: int, counts: Ints, used: Ints, words: Words, pair: float) -> 
         w2, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         w3, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         other = used[integer(w1, used.size)]
-        into = _target(w2, other, n_scales)
+        into = _target(w2, other, n_scales, first)
         if other != f and other != t and into != f:
             g, u = other, into
             b = _amount(w2, w3, counts[g])

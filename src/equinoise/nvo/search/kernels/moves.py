@@ -275,9 +275,9 @@ def copy(values: Ints, out: Ints) -> None:
 
 @njit
 def anneal(
-    game: Game, state: State, best: Ints, words: Words, numbers: Floats, pair: float, n_steps: int
+    game: Game, state: State, best: Ints, words: Words, numbers: Floats, pair: float, first: int, n_steps: int
 ) -> None:
-    """Run Metropolis steps among profiles in which every used type is satisfied.
+    """Run Metropolis steps among profiles in which every used type is satisfied, of scales from `first` on.
 
     numbers float64[4]: divergence of the state, of the best profile so far (best int64[T]), temperature, and
     the factor of the temperature a step. A transfer that changes the divergence by d is accepted iff
@@ -289,7 +289,7 @@ def anneal(
     for _ in range(n_steps):
         temperature *= factor
         a, f, t, b, g, u, patience = draw(
-            game.n_scales, state.counts, state.used[: state.numbers[0]], words, pair
+            game.n_scales, first, state.counts, state.used[: state.numbers[0]], words, pair
         )
         if least_change(game, state, a, f, t, b, g, u) > temperature * patience + _DOUBT:
             continue
@@ -342,7 +342,9 @@ def polish(game: Game, state: State, now: float, gain: float) -> Any:
 
 
 @njit
-def repair(game: Game, state: State, words: Words, numbers: Floats, pair: float, n_steps: int) -> bool:
+def repair(
+    game: Game, state: State, words: Words, numbers: Floats, pair: float, first: int, n_steps: int
+) -> bool:
     """Run Metropolis steps on the excess until every used type is satisfied; return whether that was reached.
 
     numbers float64[4]: excess of the state, unused, temperature, and its factor a step.
@@ -352,7 +354,7 @@ def repair(game: Game, state: State, words: Words, numbers: Floats, pair: float,
     for _ in range(n_steps):
         temperature *= factor
         a, f, t, b, g, u, patience = draw(
-            game.n_scales, state.counts, state.used[: state.numbers[0]], words, pair
+            game.n_scales, first, state.counts, state.used[: state.numbers[0]], words, pair
         )
         then = excess(game, state, a, f, t, b, g, u)
         if then <= now + temperature * patience:
