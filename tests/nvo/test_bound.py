@@ -11,6 +11,8 @@ import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 from tests import naive_profiles as naive, real_columns
 
 from equinoise.nvo import Histogram, NoiseGame, bound as branching
@@ -25,6 +27,7 @@ from equinoise.nvo.bound.relaxation import (
     make_problem,
     root,
 )
+from equinoise.nvo.bound.solver import Basis, Solver
 from equinoise.nvo.search import exhaustive
 from equinoise.nvo.search.dynamics import ratio_limits
 
@@ -290,14 +293,16 @@ def test_what_was_left_out_is_not_asked_for():
 @pytest.mark.parametrize("lies", [False, True])
 def test_what_is_not_of_interest_is_left_out(lies, monkeypatch):
     """With a divergence at hand, above the least one or below: the bound is never above the truth."""
-    minimum, rng, reached = bound._minimum, np.random.default_rng(49), []
+    minimum, rng, reached = Solver.minimum, np.random.default_rng(49), []
     if lies:
 
         def lying(*given):
             found = minimum(*given)
-            return found and (found[0], found[1] * np.exp(rng.normal(0.0, 1.0, len(found[1]))))
+            return found and found._replace(
+                multipliers=found.multipliers * np.exp(rng.normal(size=len(given[4])))
+            )
 
-        monkeypatch.setattr(bound, "_minimum", lying)
+        monkeypatch.setattr(Solver, "minimum", lying)
     for seed in range(25 if COMPILED else 6):
         masses, counts, epsilon = a_game(seed)
         truth = exhaustive(masses, counts, epsilon)
@@ -412,28 +417,30 @@ def test_a_part_of_a_record_is_none():
     assert 0.999 * truth.kl <= lower_bound(masses, counts, 3.0) <= truth.kl
 
 
-@pytest.mark.parametrize("wrong", ["noise", "zero", "huge", "swapped", "fails", "infeasible"])
+@pytest.mark.parametrize("wrong", ["noise", "zero", "huge", "swapped", "basis", "fails", "infeasible"])
 def test_a_solver_that_lies_does_no_harm(wrong, monkeypatch):
     """Multipliers of any kind, a claim that there is no solution: the bound is worse, never too large."""
-    minimum, rng = bound._minimum, np.random.default_rng(44)
+    minimum, rng = Solver.minimum, np.random.default_rng(44)
 
     def lying(*given):
         found = minimum(*given)
         if found is None or wrong == "fails":
             return None
-        x, dual = found
+        if wrong == "infeasible" and given[1].sum() != 1.0 and rng.random() < 0.5:
+            return None
+        if wrong == "basis":
+            return found._replace(basis=Basis(*(rng.integers(0, 2, len(part)) for part in found.basis)))
+        dual = found.multipliers
         lies = {
-            "noise": dual * np.exp(rng.normal(0.0, 1.0, len(dual))) + rng.random(len(dual)) * 0.01,
+            "noise": dual * np.exp(rng.normal(0.0, 1.0, len(dual))) - rng.random(len(dual)) * 0.01,
             "zero": 0.0 * dual,
-            "huge": 1e9 * dual + 1e3,
+            "huge": 1e9 * dual - 1e3,
             "swapped": dual[::-1],
             "infeasible": dual,
         }
-        if wrong == "infeasible" and given[0].sum() != 1.0 and rng.random() < 0.5:
-            return None
-        return x, lies[wrong]
+        return found._replace(multipliers=lies[wrong])
 
-    monkeypatch.setattr(bound, "_minimum", lying)
+    monkeypatch.setattr(Solver, "minimum", lying)
     for seed in range(20 if COMPILED else 6):
         masses, counts, epsilon = a_game(seed)
         truth = exhaustive(masses, counts, epsilon)
@@ -622,3 +629,27 @@ def test_what_there_is_when_the_time_is_over_is_a_bound():
     assert 0.0 <= game.lower_bound(seconds=0.0) <= game.lower_bound(seconds=1e-3) + 1e-12
     assert game.lower_bound(seconds=1e-3) <= game.lower_bound() + 1e-12
     assert game.lower_bound(seconds=600.0) == game.lower_bound()
+
+
+def test_a_program_from_any_basis_ends_where_one_from_none_does():
+    """And one that has no solution has none."""
+    rng, solver = np.random.default_rng(52), Solver()
+    for _ in range(30):
+        n, m = rng.integers(2, 8, 2)
+        cost, matrix = rng.random(n), csr_array(rng.random((m, n)))
+        columns = np.column_stack([np.zeros(n), np.full(n, 5.0)])
+        rows = np.column_stack([np.full(m, 0.1), np.full(m, np.inf)])
+        plain = solver.minimum(cost, columns, matrix, rows, math.inf, None)
+        truth = linprog(cost, -matrix.toarray(), -rows[:, 0], bounds=columns)
+        basis = Basis(rng.integers(0, 2, n), rng.integers(0, 2, m))
+        for start in (plain.basis, basis):
+            found = solver.minimum(cost, columns, matrix, rows, math.inf, start)
+            assert cost @ found.x == pytest.approx(truth.fun, abs=1e-9)
+            assert found.multipliers @ rows[:, 0] == pytest.approx(truth.fun, abs=1e-6)
+        too_much = np.column_stack([np.full(m, 100.0), np.full(m, np.inf)])
+        assert solver.minimum(cost, columns, matrix, too_much, math.inf, basis) is None
+
+
+def test_a_solver_says_nothing(capfd):
+    lower_bound(*a_game(3))
+    assert capfd.readouterr() == ("", "")

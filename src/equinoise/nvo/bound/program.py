@@ -15,6 +15,7 @@ from equinoise.nvo.bound.relaxation import (
     left_sides,
     lifts,
 )
+from equinoise.nvo.bound.solver import BASIC, Basis, Solver
 
 _SPREAD = 8  # tangents of an occupied bin at the start
 _PATIENCE = 3  # linear programs that a tangent lives on for without being used
@@ -45,8 +46,8 @@ class Cuts:
     """Rows and tangents that some node needed; they serve all nodes.
 
     The keys of `rows` are (bin, place, sign). Tangents: bins int64[j], at which mass, points float64[j], of
-    which kind, whole bool[j], and for how many programs unused, idle int64[j]. scale float64[K] are units of
-    the mass, near its values.
+    which kind, whole bool[j], for how many programs unused, idle int64[j], and HiGHS's states int64[j] in the
+    last program, of which `last` has all else. scale float64[K] are units of the mass, near its values.
     """
 
     def __init__(self, problem: Problem, seconds: float) -> None:
@@ -61,6 +62,9 @@ class Cuts:
         self.idle = np.zeros(len(self.bins), dtype=np.int64)
         self.whole = np.zeros(len(self.bins), dtype=np.bool_)
         self.scale = np.maximum(mass, 1e-12 * mass.max())
+        self.solver = Solver()
+        self.last: tuple[Ints, ...] = ()
+        self.states = np.full(len(self.bins), BASIC)
 
     def relax(self, node: Node, gap: float, enough: float = math.inf, part: float = 0.0) -> Solution:
         """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value.
@@ -109,6 +113,7 @@ class Cuts:
         self.points = np.concatenate([self.points[lives], points])
         self.whole = np.concatenate([self.whole[lives], kinds])
         self.idle = np.concatenate([self.idle[lives], np.zeros(len(occupied), dtype=np.int64)])
+        self.states = np.concatenate([self.states[lives], np.full(len(occupied), BASIC)])
         self.scale = np.maximum(mass, 1e-12 * mass.max())
         worst = 0.0
         for sign, limit in ((1.0, self.problem.high), (-1.0, self.problem.low)):
@@ -139,6 +144,8 @@ class Cuts:
         occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
         by how much all rows are allowed to fail: its multipliers say why they fail.
         """
+        from scipy.sparse import vstack
+
         problem = self.problem
         n_bins, n_scales, n_places = problem.masses.shape
         bins, places, signs = (np.array(part) for part in zip(*self.rows, strict=True))
@@ -190,14 +197,18 @@ class Cuts:
         low, high = np.zeros(n_columns), np.full(n_columns, np.inf)
         low[first_rest:] = 0.0 if elastic else -np.inf
         high[: node.allowed.size] = node.allowed.ravel()
-        bounds = np.column_stack([low, high])
         equal = self._equalities(needed, n_columns)
-        found = _minimum(cost, upper, sides, equal, n_bins, bounds, self.left())
+        ones = np.repeat([1.0, 0.0], [n_bins, len(needed)])
+        limits = np.column_stack([np.append(np.full(len(sides), -np.inf), ones), np.append(sides, ones)])
+        columns, matrix = np.column_stack([low, high]), vstack([upper, equal], format="csr")
+        basis = None if elastic else self._from_last(needed, len(bins), len(sides))
+        found = self.solver.minimum(cost, columns, matrix, limits, self.left(), basis)
         if found is None:
             return None
-        x, dual = found
+        x, dual = found.x, np.maximum(-found.multipliers[: len(sides)], 0.0)
         slopes = np.ones(n_bins)
         if not elastic:  # of every bin's tangents, averaged by their multipliers
+            self._remember(found.basis, needed, len(bins), len(sides))
             used, share = dual[-len(self.bins) :], problem.share
             self.idle = np.where(used > 0.0, 0, self.idle + 1)
             slopes = np.bincount(self.bins, used / self.points, len(share)) / share
@@ -206,6 +217,31 @@ class Cuts:
         totals = np.zeros(n_scales)
         np.add.at(totals, ends, -way * dual[len(bins) :][: len(ends)])
         return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts
+
+    def _from_last(self, needed: Ints, n_rows: int, n_upper: int) -> Basis | None:
+        """Return where the last program ended, as a basis of the next one; None before the first.
+
+        What is new since is basic, of a new place the mass is.
+        """
+        if not self.last:
+            return None
+        types, places, logs, rows, ones, masses = self.last
+        rows = np.append(rows, np.full(n_rows - len(rows), BASIC))
+        others = np.full(n_upper - n_rows - len(self.states), BASIC)
+        columns = np.concatenate([types, places[needed], logs])
+        return Basis(columns, np.concatenate([rows, others, self.states, ones, masses[needed]]))
+
+    def _remember(self, basis: Basis, needed: Ints, n_rows: int, n_upper: int) -> None:
+        """Keep the basis in which a program ended."""
+        n_bins, n_scales, n_places = self.problem.masses.shape
+        n_types, n_needed = n_bins * n_scales, len(needed)
+        places, masses = np.full(n_places, BASIC), np.zeros(n_places, dtype=np.int64)
+        places[needed] = basis.columns[n_types : n_types + n_needed]
+        masses[needed] = basis.rows[n_upper + n_bins :]
+        self.states = basis.rows[n_upper - len(self.bins) : n_upper]
+        types, logs = basis.columns[:n_types], basis.columns[n_types + n_needed :]
+        ones = basis.rows[n_upper : n_upper + n_bins]
+        self.last = types, places, logs, basis.rows[:n_rows], ones, masses
 
     def _equalities(self, needed: Ints, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
@@ -250,23 +286,3 @@ def _sparse(entries: list[Any], n_rows: int, n_columns: int) -> Any:
 
     rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
     return csr_array((values, (rows, columns)), shape=(n_rows, n_columns))
-
-
-def _minimum(
-    cost: Floats, upper: Any, right: Floats, equal: Any, n_ones: int, bounds: Floats, seconds: float
-) -> tuple[Floats, Floats] | None:
-    """Return where a linear program has its least value, and minus the multipliers of its inequalities.
-
-    The right sides of the equalities are ones, n_ones of them, and then zeros.
-    """
-    from scipy import optimize
-
-    linprog: Any = optimize.linprog  # its types know no sparse matrices
-    how: Any = {"options": {"time_limit": seconds}} if math.isfinite(seconds) else {}
-    sides = np.concatenate([np.ones(n_ones), np.zeros(equal.shape[0] - n_ones)])
-    found = linprog(
-        cost, A_ub=upper, b_ub=right, A_eq=equal, b_eq=sides, bounds=bounds, method="highs", **how
-    )
-    if found.status != 0:
-        return None
-    return found.x, np.maximum(-found.ineqlin.marginals, 0.0)

@@ -1,0 +1,82 @@
+"""Linear programs by HiGHS (Huangfu and Hall, 2018), each from where the last one ended."""
+
+import math
+
+import numpy as np
+
+from equinoise._typing import Any, Floats, Ints, NamedTuple
+
+_ITERATIONS = 3  # times the rows: from another basis no more, then from none
+_SCALING = 4  # HiGHS's scaling by the largest value of a row: with its default some programs never end
+
+BASIC = 1  # HiGHS's number of a basic variable; 0 is one at its lower limit
+
+
+class Basis(NamedTuple):
+    """HiGHS's statuses of variables and rows, int64[n] and int64[m]."""
+
+    columns: Ints
+    rows: Ints
+
+
+class Minimum(NamedTuple):
+    """Of a program: the variables x float64[n], multipliers of the rows float64[m], and the basis."""
+
+    x: Floats
+    multipliers: Floats
+    basis: Basis
+
+
+class Solver:
+    """An instance of HiGHS. It remembers nothing that is of use: what it starts from it is told."""
+
+    def __init__(self) -> None:
+        import highspy
+
+        plain: Any = highspy.Highs.__base__  # which prints no line when it is made
+        self.highs, self.of = plain(), highspy
+        for name, value in (("output_flag", False), ("threads", 1), ("simplex_scale_strategy", _SCALING)):
+            self.highs.setOptionValue(name, value)
+
+    def minimum(
+        self, cost: Floats, columns: Floats, matrix: Any, rows: Floats, seconds: float, basis: Basis | None
+    ) -> Minimum | None:
+        """Return where cost x is least with x and matrix x, sparse by rows, within limits, or None.
+
+        columns float64[n, 2] are limits of x, rows float64[m, 2] of matrix x; there is None where they cannot
+        be kept, or time is up.
+        """
+        program = self.of.HighsLp()
+        program.num_row_, program.num_col_ = matrix.shape
+        program.col_cost_ = cost
+        program.col_lower_, program.col_upper_ = columns.T.copy()
+        program.row_lower_, program.row_upper_ = rows.T.copy()
+        entries = program.a_matrix_
+        entries.format_ = self.of.MatrixFormat.kRowwise
+        entries.start_, entries.index_, entries.value_ = matrix.indptr, matrix.indices, matrix.data
+        self.highs.passModel(program)
+        end = self.highs.getRunTime() + seconds
+        self.highs.setOptionValue("time_limit", end if math.isfinite(end) else self.of.kHighsInf)
+        if basis is None or not self._runs(basis):
+            self.highs.clearSolver()
+            self._runs(None)
+        if self.highs.getModelStatus() != self.of.HighsModelStatus.kOptimal:
+            return None
+        found, ended = self.highs.getSolution(), self.highs.getBasis()
+        statuses = (np.array([int(each) for each in part]) for part in (ended.col_status, ended.row_status))
+        return Minimum(np.array(found.col_value), np.array(found.row_dual), Basis(*statuses))
+
+    def _runs(self, basis: Basis | None) -> bool:
+        """Run from a basis, which may have too many or too few basic variables; return whether that ended."""
+        most = 2**31 - 1
+        if basis is not None:
+            start, kinds = self.of.HighsBasis(), self.of.HighsBasisStatus
+            of = [kinds(i) for i in range(5)]
+            start.col_status = [of[i] for i in basis.columns.tolist()]
+            start.row_status = [of[i] for i in basis.rows.tolist()]
+            start.valid = start.alien = True
+            self.highs.setBasis(start)
+            most = _ITERATIONS * len(basis.rows)
+        self.highs.setOptionValue("simplex_iteration_limit", most)
+        self.highs.run()
+        return bool(self.highs.getModelStatus() == self.of.HighsModelStatus.kOptimal)
