@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_140,
     "games": 3_408,
     "efb": 2_717,
-    "nvo": 5_682,
+    "nvo": 5_669,
     "bandits": 5_287,
     "inference": 1_958,
     "experiments": 3_937,

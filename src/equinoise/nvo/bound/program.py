@@ -46,8 +46,8 @@ class Cuts:
     """Rows and tangents that some node needed; they serve all nodes.
 
     The keys of `rows` are (bin, place, sign). Tangents: bins int64[j], at which mass, points float64[j], of
-    which kind, whole bool[j], for how many programs unused, idle int64[j], and HiGHS's states int64[j] in the
-    last program, of which `last` has all else. scale float64[K] are units of the mass, near its values.
+    which kind, whole bool[j], and for how many programs unused, idle int64[j]. scale float64[K] are units of
+    the mass, near its values. last: the basis that the last program ended in, by kinds of columns and rows.
     """
 
     def __init__(self, problem: Problem, seconds: float) -> None:
@@ -63,8 +63,7 @@ class Cuts:
         self.whole = np.zeros(len(self.bins), dtype=np.bool_)
         self.scale = np.maximum(mass, 1e-12 * mass.max())
         self.solver = Solver()
-        self.last: tuple[Ints, ...] = ()
-        self.states = np.full(len(self.bins), BASIC)
+        self.last: list[list[Ints]] = []
 
     def relax(self, node: Node, gap: float, enough: float = math.inf, part: float = 0.0) -> Solution:
         """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value.
@@ -113,7 +112,8 @@ class Cuts:
         self.points = np.concatenate([self.points[lives], points])
         self.whole = np.concatenate([self.whole[lives], kinds])
         self.idle = np.concatenate([self.idle[lives], np.zeros(len(occupied), dtype=np.int64)])
-        self.states = np.concatenate([self.states[lives], np.full(len(occupied), BASIC)])
+        if self.last:
+            self.last[1][2] = self.last[1][2][lives]
         self.scale = np.maximum(mass, 1e-12 * mass.max())
         worst = 0.0
         for sign, limit in ((1.0, self.problem.high), (-1.0, self.problem.low)):
@@ -149,7 +149,7 @@ class Cuts:
         problem = self.problem
         n_bins, n_scales, n_places = problem.masses.shape
         bins, places, signs = (np.array(part) for part in zip(*self.rows, strict=True))
-        needed = np.union1d(problem.occupied, places)
+        needed = np.array(list(dict.fromkeys([*problem.occupied.tolist(), *places.tolist()])))
         first_rest = n_bins * n_scales + len(needed)
         n_columns = first_rest + (1 if elastic else n_bins)
         of_place = np.full(n_places, -1)
@@ -201,14 +201,20 @@ class Cuts:
         ones = np.repeat([1.0, 0.0], [n_bins, len(needed)])
         limits = np.column_stack([np.append(np.full(len(sides), -np.inf), ones), np.append(sides, ones)])
         columns, matrix = np.column_stack([low, high]), vstack([upper, equal], format="csr")
-        basis = None if elastic else self._from_last(needed, len(bins), len(sides))
+        others = len(sides) - len(bins) - len(self.bins)
+        sizes = (
+            (n_bins * n_scales, len(needed), n_bins),
+            (len(bins), others, len(self.bins), n_bins, len(needed)),
+        )
+        basis = None if elastic or not self.last else Basis(*map(_fitted, self.last, sizes))
         found = self.solver.minimum(cost, columns, matrix, limits, self.left(), basis)
         if found is None:
             return None
         x, dual = found.x, np.maximum(-found.multipliers[: len(sides)], 0.0)
         slopes = np.ones(n_bins)
         if not elastic:  # of every bin's tangents, averaged by their multipliers
-            self._remember(found.basis, needed, len(bins), len(sides))
+            pairs = zip(found.basis, sizes, strict=True)
+            self.last = [np.split(part, np.cumsum(size)[:-1]) for part, size in pairs]
             used, share = dual[-len(self.bins) :], problem.share
             self.idle = np.where(used > 0.0, 0, self.idle + 1)
             slopes = np.bincount(self.bins, used / self.points, len(share)) / share
@@ -217,31 +223,6 @@ class Cuts:
         totals = np.zeros(n_scales)
         np.add.at(totals, ends, -way * dual[len(bins) :][: len(ends)])
         return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts
-
-    def _from_last(self, needed: Ints, n_rows: int, n_upper: int) -> Basis | None:
-        """Return where the last program ended, as a basis of the next one; None before the first.
-
-        What is new since is basic, of a new place the mass is.
-        """
-        if not self.last:
-            return None
-        types, places, logs, rows, ones, masses = self.last
-        rows = np.append(rows, np.full(n_rows - len(rows), BASIC))
-        others = np.full(n_upper - n_rows - len(self.states), BASIC)
-        columns = np.concatenate([types, places[needed], logs])
-        return Basis(columns, np.concatenate([rows, others, self.states, ones, masses[needed]]))
-
-    def _remember(self, basis: Basis, needed: Ints, n_rows: int, n_upper: int) -> None:
-        """Keep the basis in which a program ended."""
-        n_bins, n_scales, n_places = self.problem.masses.shape
-        n_types, n_needed = n_bins * n_scales, len(needed)
-        places, masses = np.full(n_places, BASIC), np.zeros(n_places, dtype=np.int64)
-        places[needed] = basis.columns[n_types : n_types + n_needed]
-        masses[needed] = basis.rows[n_upper + n_bins :]
-        self.states = basis.rows[n_upper - len(self.bins) : n_upper]
-        types, logs = basis.columns[:n_types], basis.columns[n_types + n_needed :]
-        ones = basis.rows[n_upper : n_upper + n_bins]
-        self.last = types, places, logs, basis.rows[:n_rows], ones, masses
 
     def _equalities(self, needed: Ints, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
@@ -278,6 +259,12 @@ def _tangents(problem: Problem, node: Node, parts: Floats, mass: Floats) -> tupl
             values, kinds = np.where(better, value, values), np.where(better, whole, kinds)
             points = np.where(better, np.take_along_axis(tried, at, axis=1)[:, 0], points)
     return points, kinds, values
+
+
+def _fitted(parts: list[Ints], sizes: tuple[int, ...]) -> Ints:
+    """Return statuses of so many columns or rows of each kind: those known, the others are basic."""
+    pairs = zip(parts, sizes, strict=True)
+    return np.concatenate([np.append(part, np.full(size, BASIC))[:size] for part, size in pairs])
 
 
 def _sparse(entries: list[Any], n_rows: int, n_columns: int) -> Any:
