@@ -7,6 +7,7 @@ import itertools
 import math
 from decimal import Decimal
 
+import highspy
 import numba
 import numpy as np
 import pytest
@@ -653,3 +654,18 @@ def test_a_program_from_any_basis_ends_where_one_from_none_does():
 def test_a_solver_says_nothing(capfd):
     lower_bound(*a_game(3))
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_user_of_highs_with_other_threads_is_not_disturbed():
+    plain = highspy.Highs.__base__
+    user, program = plain(), highspy.HighsLp()
+    program.num_col_, program.num_row_ = 1, 0
+    program.col_cost_, program.col_lower_, program.col_upper_ = [1.0], [0.0], [1.0]
+    for name, value in (("output_flag", False), ("threads", 2)):
+        user.setOptionValue(name, value)
+    user.passModel(program)
+    game, expected = a_game(3), lower_bound(*a_game(3))
+    assert expected > 0.0
+    assert user.run() == highspy.HighsStatus.kOk
+    assert lower_bound(*game) == expected
+    assert user.run() == highspy.HighsStatus.kOk

@@ -78,5 +78,7 @@ class Solver:
             self.highs.setBasis(start)
             most = _ITERATIONS * len(basis.rows)
         self.highs.setOptionValue("simplex_iteration_limit", most)
+        self.of.Highs.resetGlobalScheduler(True)  # one for all of a thread: it refuses another number
         self.highs.run()
+        self.of.Highs.resetGlobalScheduler(True)
         return bool(self.highs.getModelStatus() == self.of.HighsModelStatus.kOptimal)
