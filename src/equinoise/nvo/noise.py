@@ -120,7 +120,7 @@ MAX_SCALES = 1024
 _SMALLEST_MULTIPLE = 0.001
 _NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
 _SCALE_DIGITS = 1e-9
-_WIDEST, _NARROWEST, _STEPS = 4.0, 0.2, 8  # of default steps: of the range (all bins are alike), of a bin
+_WIDEST, _NARROWEST, _STEPS = 4.0, 0.2, 12  # of default steps: of the range (all bins are alike), of a bin
 
 
 def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
