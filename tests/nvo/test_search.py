@@ -360,18 +360,17 @@ def test_the_best_profile_on_the_way_is_kept(seed):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(4))
 def test_wide_scales_that_no_record_can_leave_alone_are_left(seed):
-    """Twenty crowds and a tail: ten wide records serve it, but its own narrower noise costs 31.30, not 36.
+    """25 crowds and two smaller bins: ten wide records serve these, but their own narrower noise is better.
 
-    A single run from the widest scale ends above 36 (four seeds of four); of sixteen seeds five still do.
+    It ends at 18.6 with each of ten seeds; a single run from the widest scale at 24.7 and more.
     """
-    counts = np.array([25] * 20 + [7, 8, 9, 6])
-    values = np.repeat(np.arange(24), counts)
-    game = NoiseGame(Histogram.from_values(values, 72, bounds=(0, 23)), 0.1)
-    found = game.anneal(seed)
+    counts = np.array([30] * 25 + [7, 8])
+    histogram = Histogram.from_values(np.repeat(np.arange(27), counts), 81, bounds=(0, 26))
+    found = NoiseGame(histogram, 0.1, scales=[*np.geomspace(4.0, 0.2 / 81, 8), 0.001 / 81]).anneal(seed)
     assert found.certified
-    assert counts.sum() * found.kl < 33.0
+    assert counts.sum() * found.kl < 20.0
 
 
 @pytest.mark.compiled

@@ -24,7 +24,7 @@ _PAIR = 0.4  # of the proposals are two transfers at once
 _COOLED = 3e-3  # the last temperature, by what a record is worth, 1/n
 _HOT, _WARM = 3.0, 0.05  # and the first ones: of a run, and of the last one
 _SHORT, _LAST = 0.4, 0.2  # parts of the steps: of all short runs, and of the last one
-_KEPT = 3  # short runs that are gone on with
+_RUNS, _KEPT = 13, 3  # short runs at most, and how many are gone on with
 _REPAIRED = 1e-5  # and of repairs
 _GAIN = 5e-13  # a smaller one is none: divergences are sums of rounded logarithms
 _SWEEPS = 1000
@@ -137,10 +137,10 @@ def _anneal(table: Table, best: Ints, words: Words, steps: int) -> None:
                 best[:] = found
         return float(numbers[1]), found
 
-    n_runs = table.shape[1] - 1
+    n_runs = min(table.shape[1] - 1, _RUNS)
     short, last = int(_SHORT * steps) // n_runs, int(_LAST * steps)
     found = []
-    for first in range(n_runs):
+    for first in np.linspace(0, table.shape[1] - 2, n_runs).astype(int).tolist():
         start = _certified_start(table, [], words, short, first) if first else best
         if table.evaluate(start)[0] == table.game.n:
             found.append((*run(start, first, _HOT, short), first))
