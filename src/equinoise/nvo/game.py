@@ -128,9 +128,9 @@ class LimitedGame(Game):
         no record alone, nor all of a type, can lower the divergence; else it satisfied most records. A
         proposal moves all, one or some of a type's records to another scale of their bin, and two in five do
         that with two types at once. Steps never leave the certified profiles, and what they pay is the
-        divergence. If no uniform profile is certified, a first run lowers the excess over the limits. Two
-        steps in five are of short runs (13 at most) that leave out none, one, two .. of the widest scales, two
-        go on with the best three, and the last with the best one and all scales.
+        divergence. If no uniform profile is certified, a first run lowers the excess over the limits.
+        Two steps in five are of short runs (13 at most) that leave out none, one, two .. of the widest
+        scales, two go on with the best three, and the last with the best one and all scales.
         """
         return self._run("anneal", progress, seed=seed, start=start, steps=steps, replicate=replicate)
 
