@@ -12,7 +12,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._files import loaded
-from equinoise._live import Live, locked
+from equinoise._live import Live, locked, whole
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Words
 from equinoise.efb.baselines import LEARNERS, Learner
@@ -128,7 +128,7 @@ class Server(Live):
         if self._trial >= self.tuning.horizon:
             raise ValueError(f"horizon of {self.tuning.horizon} trials is over; a new server may have more")
 
-    @locked
+    @whole
     def update(self, report: Report) -> None:
         """Learn from this trial's report and go on to the next trial.
 
