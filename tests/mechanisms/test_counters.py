@@ -295,7 +295,7 @@ def test_a_failure_of_the_noise_changes_nothing():
     assert counter.state() == before
 
 
-def interrupted(counter, at, given):
+def interrupted(counter, at, x):
     """Add an item, with Ctrl-C before line number `at` of what adds it up; whether there was one."""
     left, tracer = [at], sys.gettrace()
 
@@ -307,7 +307,7 @@ def interrupted(counter, at, given):
 
     sys.settrace(lambda frame, *_: before_a_line if frame.f_code.co_name == "_add" else None)
     try:
-        counter.add(given)
+        counter.add(x)
     except KeyboardInterrupt:
         return True
     finally:
@@ -323,12 +323,12 @@ def test_ctrl_c_loses_no_item_and_counts_none_twice(name):
     while True:
         counter, rng = make(), np.random.default_rng(0)
         items = [item(name, rng) for _ in range(9)]
-        for given in items[:3]:
-            counter.add(given)
+        for one in items[:3]:
+            counter.add(one)
         if not interrupted(counter, at, items[3]):
             break
         assert counter.n in (3, 4) and np.array_equal(counter.value, whole[counter.n - 1])
-        found = [np.array(counter.add(given)).tolist() for given in items[counter.n :]]
+        found = [np.array(counter.add(one)).tolist() for one in items[counter.n :]]
         assert found == whole[9 - len(found) :], at
         at += 1
     assert at > 5
