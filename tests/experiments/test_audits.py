@@ -89,6 +89,12 @@ def test_whatever_is_drawn_one_by_one_hears_that_it_should_stop(which, monkeypat
                 draw(alpha=SURE) if draw is row else draw()
 
 
+def test_an_audit_hears_that_it_should_stop_between_two_looks_at_its_draws(monkeypatch):
+    monkeypatch.setattr(audits.replicates, "tick", mock.Mock(side_effect=InterruptedError))
+    with pytest.raises(InterruptedError):
+        audit(lambda i, size, seed: np.arange(size), 1.0, size=100)
+
+
 def test_ctrl_c_ends_an_audit_on_threads(monkeypatch):
     begun, ended = time.monotonic(), []
 

@@ -130,7 +130,8 @@ def user(epsilon: float, size: int, seed: int) -> Iterator[Row]:
         symbols = 4 if mechanism == "hashing" else 0  # in one trial, so that public randomness is the same
         strategy = Strategy(0, np.array([0, 1, 2]), np.array([0, 3, 4]), symbols=symbols)
         seeds = range(word, word + n) if noise == "float" else (None,)
-        devices = [User(tree, epsilon, mechanism=mechanism, noise=noise, seed=one) for one in seeds]
+        how: dict[str, Any] = {"mechanism": mechanism, "noise": noise}
+        devices = [User(tree, epsilon, **how, seed=one) for one in _heard(seeds)]
         made = [devices[j % len(devices)].report(strategy, *two[i]) for j in _heard(range(n))]
         return np.array([report.symbol if symbols else report.values for report in made])
 
