@@ -287,6 +287,20 @@ def test_a_report_counts_once_whenever_ctrl_c_is_pressed(mechanism, monkeypatch)
     assert server.policy.tobytes() == other.policy.tobytes() and server.trial == 3
 
 
+def test_a_save_while_a_server_learns_has_no_report_without_its_trial(mechanism, monkeypatch, tmp_path):
+    """As by a handler of SIGTERM: the trial would be played again, and learnt twice."""
+    server, learn = played(TREES["kuhn"], 2, mechanism), learner.update
+
+    def hear(*arguments):
+        learn(*arguments)
+        server.save(tmp_path / "server")
+
+    monkeypatch.setattr(learner, "update", hear)
+    server.update(good_report(server))
+    loaded = Server.load(tmp_path / "server")
+    assert loaded.trial == 3 and loaded.policy.tobytes() == server.policy.tobytes()
+
+
 # ----------------------------------------------------------------------------------------------------------
 # Save, load, go on
 # ----------------------------------------------------------------------------------------------------------

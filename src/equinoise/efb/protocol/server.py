@@ -141,14 +141,14 @@ class Server(Live):
         seat, code = self._seat, self._seat.code
         if code is None:
             seat.visits.value[:n] = self._checked_values(report, n)
-            _learner.update(seat, code, seat.scale, n, 0)
         elif report.symbol is None or report.symbol >= self.tuning.symbols:
             got = _checks.shown(report)
             raise ValueError(f"report must be one of {self.tuning.symbols} symbols, got {got}")
         elif seat.rate > 0.0:
             _learner.prepare(seat, code, seat.scale, n, self._trial)
-            _learner.update(seat, code, seat.scale, n, report.symbol)
-        self.skip()
+        self.skip()  # first: whoever saves in between, as on SIGTERM, saves no report without its trial
+        if code is None or seat.rate > 0.0:
+            _learner.update(seat, code, seat.scale, n, report.symbol or 0)
 
     def _checked_values(self, report: Report, n: int) -> Floats:
         values, most = report.values, _RARE * noise_scale(self.tuning.epsilon)
