@@ -280,6 +280,38 @@ def test_fingerprints_tell_values_apart_and_are_stable():
     assert marks[-6] == fingerprint(made())
 
 
+RATE, STEPS, CALLS = 1.0, [1, 2], 0
+
+
+def rated(start, stop):
+    global CALLS
+    CALLS += 1  # what a task sets itself makes no other run of it
+    return (np.array([RATE * sum(STEPS) for _ in range(start, stop)]),)
+
+
+@dataclass(frozen=True)
+class Called:
+    rate: float
+
+    def __call__(self, start, stop):
+        return (np.full(stop - start, self.rate),)
+
+
+def test_a_global_that_a_task_reads_and_what_an_object_does_make_other_runs(tmp_path, monkeypatch):
+    """Or a number that was changed in a notebook would give the results of the one before."""
+    first = replicates.run(rated, 4, resume=tmp_path / "read")
+    np.testing.assert_array_equal(replicates.run(rated, 6, resume=tmp_path / "read")[0][:4], first[0])
+    for name, other in (("RATE", 2.0), ("STEPS", [1, 3]), ("STEPS", (1, 2))):
+        with monkeypatch.context() as changed, pytest.raises(ValueError, match="what function does differs"):
+            changed.setitem(globals(), name, other)
+            replicates.run(rated, 4, resume=tmp_path / "read")
+    replicates.run(Called(1.0), 4, resume=tmp_path / "called")
+    replicates.run(Called(1.0), 4, resume=tmp_path / "called")
+    monkeypatch.setattr(Called, "__call__", lambda self, start, stop: (np.zeros(stop - start),))
+    with pytest.raises(ValueError, match="of another"):
+        replicates.run(Called(1.0), 4, resume=tmp_path / "called")
+
+
 def test_functions_of_one_name_that_do_not_the_same_are_other_runs(tmp_path):
     def fill(value, twice=False):
         def filled(start, stop, times=2 if twice else 1):

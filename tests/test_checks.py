@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from equinoise import _checks
+from equinoise import _checks, bandits, inference, mechanisms
 
 TAKEN = [
     (_checks.integer, ("n", np.int8(3)), {"minimum": 3, "maximum": 3}, 3),
@@ -160,3 +160,30 @@ def test_arrays_refused(value, dtype, shape, options, error, words):
     with pytest.raises(error) as caught:
         _checks.array("a", value, dtype, shape, **options)
     assert str(caught.value) == words
+
+
+MASKED = np.ma.masked_array([3.0, 5.0, 4.0], mask=[0, 1, 0])
+WHOLE, HALF = np.array([3, 5, 4]), np.full((3, 2), 0.5)
+TAKE_NUMBERS = {
+    "pulls": lambda x: inference.Totals(x.astype(np.int64), WHOLE),
+    "reward_sum": lambda x: inference.Totals(WHOLE, x),
+    "successes": lambda x: inference.shifted_p_value(x.astype(np.int64), 10, null=0.4, epsilon=0.1),
+    "estimate": lambda x: inference.z_test(x, 0.0, 1.0),
+    "e_values": inference.e_bh,
+    "rewards": lambda x: inference.arm_means([0, 1, 0], x, HALF),
+    "arms": lambda x: inference.arm_means(x.astype(np.int64) % 2, WHOLE, HALF),
+    "tableau": lambda x: bandits.interact("ucb", x[:, None]),
+    "means": lambda x: bandits.simulate("ucb", x / 10.0, horizon=3),
+    "values": lambda x: mechanisms.secure_laplace(x, 1.0, 1e6),
+    "x": lambda x: mechanisms.VectorCounter(1.0, 9, 3, 99.0, seed=1).add(x),
+}
+
+
+@pytest.mark.parametrize("name", TAKE_NUMBERS)
+def test_what_is_masked_is_missing_and_not_the_number_under_the_mask(name):
+    with pytest.raises(ValueError, match=rf"^{name} must have none missing, got a masked one at index \(?1"):
+        TAKE_NUMBERS[name](MASKED)
+
+
+def test_an_array_that_could_have_a_mask_and_has_none_is_taken():
+    assert _checks.array("a", np.ma.masked_array([1.0, 2.0]), np.float64, (2,)).tolist() == [1.0, 2.0]

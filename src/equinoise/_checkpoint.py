@@ -8,6 +8,7 @@ was changed. What the package's tasks are made of has a name for fingerprints th
 
 import contextlib
 import dataclasses
+import dis
 import functools
 import hashlib
 import inspect
@@ -287,6 +288,7 @@ def _pieces(value: object) -> Iterator[bytes]:
         parts = [part for part, field in fields if "later" not in field.metadata or part is not field.default]
     else:
         raise TypeError(f"resume needs a task of arrays and numbers, got {_checks.shown(value)} in it")
+    parts += [call] if _body(call := type(value).__call__) else []
     yield str(len(parts)).encode()
     for part in parts:
         yield from _pieces(part)
@@ -300,7 +302,27 @@ def _body(function: Any) -> tuple[Any, ...]:
         return ()
     cells = [cell.cell_contents for cell in function.__closure__ or () if cell.cell_contents is not function]
     held = [one.__name__ if isinstance(one, types.ModuleType) else one for one in cells]
-    return _code(function.__code__), held, function.__defaults__, function.__kwdefaults__
+    body = _code(function.__code__), held, function.__defaults__, function.__kwdefaults__
+    known = {name: function.__globals__.get(name, ...) for name in sorted(_read_by(function.__code__))}
+    plain = {name: value for name, value in known.items() if _plain(value)}
+    return (*body, plain) if plain else body
+
+
+def _read_by(code: types.CodeType) -> set[str]:
+    """Return the names of the globals that a function reads, and does not set itself."""
+    by: dict[str, set[str]] = {"LOAD_GLOBAL": set(), "STORE_GLOBAL": set()}
+    for one in dis.get_instructions(code):
+        by.get(one.opname, set()).add(one.argval)
+    inner = (_read_by(one) for one in code.co_consts if isinstance(one, types.CodeType))
+    return by["LOAD_GLOBAL"].union(*inner) - by["STORE_GLOBAL"]
+
+
+def _plain(value: object) -> bool:
+    """Return whether there are numbers, words and arrays alone: of other globals nothing is known."""
+    if isinstance(value, tuple | list | dict):
+        return all(map(_plain, [*value, *value.values()] if isinstance(value, dict) else value))
+    number = isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject
+    return number or value is None or isinstance(value, int | float | str | bytes)
 
 
 def _code(code: types.CodeType) -> tuple[Any, ...]:

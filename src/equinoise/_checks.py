@@ -140,6 +140,14 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
+def present(name: str, value: object) -> None:
+    """Raise ValueError for a masked entry, which NumPy would take for the number under the mask."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        where = tuple(np.argwhere(value.mask)[0].tolist())
+        at = where[0] if len(where) == 1 else where
+        raise ValueError(f"{name} must have none missing, got a masked one at index {at}")
+
+
 def array(
     name: str,
     value: ArrayLike,
@@ -155,6 +163,7 @@ def array(
     only, which `dtype` can hold. The result shares memory with `value` where nothing had to be converted.
     """
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
+    present(name, value)
     try:
         given = np.asarray("text" if _long_text(value) else value)
     except (ValueError, RecursionError):

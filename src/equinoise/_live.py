@@ -44,8 +44,24 @@ class Live:
             raise RuntimeError(f"a {type(self).__name__} can't go on in a forked child without a seed")
         self._forked = False
 
-    def _save(self, path: Any, overwrite: object, kind: str, meta: Mapping[str, Any], **how: Any) -> None:
-        """Write a file; ValueError in place of one of its line that this object neither wrote nor read."""
+    def _save(
+        self,
+        path: Any,
+        overwrite: object,
+        kind: str,
+        meta: Mapping[str, Any],
+        restored: Callable[[], object] = lambda: None,
+        **how: Any,
+    ) -> None:
+        """Write a file; ValueError in place of one of its line that this object neither wrote nor read.
+
+        RuntimeError where `restored`, which reads what is written, says that it could not be read back.
+        """
+        try:
+            restored()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            why = "a change of this bandit broke off, so it cannot be saved; the file is as it was"
+            raise RuntimeError(f"{why}: {error}") from error
         line, last = None, [0, 0]
         with _files.alone(Path(_checks.path("path", path))):
             with contextlib.suppress(FileNotFoundError, ValueError), _files.loaded(path, kind) as (_, found):

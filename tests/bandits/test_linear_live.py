@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from equinoise.bandits import linear
-from equinoise.bandits.linear import LinearBandit
+from equinoise.bandits.linear import LinearBandit, live
 from equinoise.bandits.linear.live import Selection
 from equinoise.mechanisms import VectorCounter
 
@@ -155,9 +155,37 @@ def test_secure_counters_are_in_the_file(tmp_path):
     assert [counter.state() for counter in again._counters] == [c.state() for c in bandit._counters]
     assert again.estimate.tobytes() == bandit.estimate.tobytes()
     again._counters[0] = VectorCounter(2.0, 9, 2, 2.0)
-    again.save(tmp_path / "other")
-    with pytest.raises(ValueError, match="counters must be"):
-        LinearBandit.load(tmp_path / "other")
+    with pytest.raises(RuntimeError, match=r"cannot be saved; the file is as it was: counters must be"):
+        again.save(tmp_path / "other")
+
+
+@pytest.mark.parametrize("secure", [False, True])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_bandit_whose_change_broke_off_is_not_saved(secure, when, monkeypatch, tmp_path):
+    """It could not be loaded, and would be in the place of a file that can."""
+    private = {"policy": "private-oful", "epsilon": 1.0, "horizon": 9, "longest": 2.0}
+    if secure:
+        pytest.importorskip("opendp")
+    bandit, learn = LinearBandit(2, 2, **(private if secure else {})), live.kernels.learn
+    bandit.update(bandit.request([1.0, 0.5]), 1.0)
+    bandit.save(tmp_path / "bandit")
+    kept = (tmp_path / "bandit").read_bytes()
+
+    def fail(*arguments):
+        if when == "after":
+            learn(*arguments)
+        raise MemoryError
+
+    with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        patched.setattr(live.kernels, "learn", fail)
+        bandit.update(bandit.request([1.0, 0.5]), 1.0)
+    if when == "after" or secure:  # else nothing has changed
+        with pytest.raises(RuntimeError, match="a change of this bandit broke off"):
+            bandit.save(tmp_path / "bandit")
+        assert (tmp_path / "bandit").read_bytes() == kept
+    else:
+        bandit.save(tmp_path / "bandit")
+    assert LinearBandit.load(tmp_path / "bandit").rounds in (1, 2)
 
 
 def test_threads_end_with_exact_numbers():

@@ -7,6 +7,7 @@ import inspect
 import io
 import math
 import re
+import signal
 import zipfile
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from tests import naive
 
 from equinoise.efb import Report, Server, Tuning, User, play, simulate, tune
+from equinoise.efb.kernels import learner
 from equinoise.games import Schedule, load
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -265,6 +267,38 @@ def test_a_report_counts_once(mechanism):
     with pytest.raises(ValueError, match="report"):
         server.update(report)
     assert server.policy.tobytes() == policy.tobytes() and server.trial == 3
+
+
+def test_a_report_counts_once_whenever_ctrl_c_is_pressed(mechanism, monkeypatch):
+    server, other = (played(TREES["kuhn"], 2, mechanism) for _ in range(2))
+    report, learn = good_report(server), learner.update
+
+    def hear(*arguments):
+        learn(*arguments)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(learner, "update", hear)
+    with pytest.raises(KeyboardInterrupt):
+        server.update(report)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="report"):
+        server.update(report)
+    other.update(report)
+    assert server.policy.tobytes() == other.policy.tobytes() and server.trial == 3
+
+
+def test_a_save_while_a_server_learns_has_no_report_without_its_trial(mechanism, monkeypatch, tmp_path):
+    """As by a handler of SIGTERM: the trial would be played again, and learnt twice."""
+    server, learn = played(TREES["kuhn"], 2, mechanism), learner.update
+
+    def hear(*arguments):
+        learn(*arguments)
+        server.save(tmp_path / "server")
+
+    monkeypatch.setattr(learner, "update", hear)
+    server.update(good_report(server))
+    loaded = Server.load(tmp_path / "server")
+    assert loaded.trial == 3 and loaded.policy.tobytes() == server.policy.tobytes()
 
 
 # ----------------------------------------------------------------------------------------------------------

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import functools
+import itertools
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -70,6 +75,44 @@ def test_all_bounds_of_a_group_hold_together(monkeypatch):
     assert [row.alpha for row in audits.run("some", 1.0, 100, 0, 0.06)] == [0.02, 0.0, 0.02]
 
 
+@pytest.mark.parametrize("which", AUDITS)
+def test_whatever_is_drawn_one_by_one_hears_that_it_should_stop(which, monkeypatch):
+    """Or Ctrl-C waits for all draws of an audit on a thread, of which there may be millions."""
+    pytest.importorskip("opendp")
+    rows = [row for row in AUDITS[which](1.0, 4000, 0) if not isinstance(row, Audit)]
+    heard = mock.Mock(side_effect=InterruptedError)
+    monkeypatch.setattr(audits.replicates, "tick", heard)
+    for row in rows:
+        if row.keywords["name"] != "Profile.sample":  # all rows at once
+            draw = functools.partial(row.args[0][-1], 1, 100, 1) if row.func is audit else row
+            with pytest.raises(InterruptedError):
+                draw(alpha=SURE) if draw is row else draw()
+
+
+def test_an_audit_hears_that_it_should_stop_between_two_looks_at_its_draws(monkeypatch):
+    monkeypatch.setattr(audits.replicates, "tick", mock.Mock(side_effect=InterruptedError))
+    with pytest.raises(InterruptedError):
+        audit(lambda i, size, seed: np.arange(size), 1.0, size=100)
+
+
+def test_ctrl_c_ends_an_audit_on_threads(monkeypatch):
+    begun, ended = time.monotonic(), []
+
+    def draw(i, size, seed):
+        _thread.interrupt_main()
+        for _ in audits._heard(itertools.count()):
+            if time.monotonic() > begun + 60.0:
+                ended.append(i)
+                break
+        return np.arange(size)
+
+    row = functools.partial(audit, draw, 1.0, size=100)
+    monkeypatch.setitem(AUDITS, "some", lambda *_: iter([row, row]))
+    with ThreadPoolExecutor(2) as pool, pytest.raises(KeyboardInterrupt):
+        audits.run("some", 1.0, 100, 0, 0.06, pool)
+    assert not ended
+
+
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_the_law_of_a_symbol(k):
     code = Hashing.of(0.7, k)
@@ -115,6 +158,18 @@ def test_noise_of_a_report_that_is_not_what_it_should_be(monkeypatch, kind):
 def live_ones_only(monkeypatch):
     """Tables of rewards for policies, whose choice takes a second, are not made."""
     monkeypatch.setattr(audits, "policy_pairs", lambda chosen: ([], 1))
+
+
+@pytest.mark.usefixtures("live_ones_only")
+def test_noise_that_large_sums_of_a_live_bandit_do_without(monkeypatch):
+    plain = player.BatchPlayer._noised
+    whole = 1.5 * player._STEPS
+    monkeypatch.setattr(
+        player.BatchPlayer,
+        "_noised",
+        lambda self, steps: steps / player._STEPS if steps > whole else plain(self, steps),
+    )
+    assert names_of_violations("bandit", 8000, "DPKLUCB") == ["DPKLUCB, secure"]
 
 
 @pytest.mark.usefixtures("live_ones_only")

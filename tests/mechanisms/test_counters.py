@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from equinoise._random import NOISE, fill_laplace, stream_key
-from equinoise.mechanisms import BinaryCounter, HybridCounter, VectorCounter, counter_base, kernels
+from equinoise.mechanisms import (
+    BinaryCounter,
+    HybridCounter,
+    KaryCounter,
+    VectorCounter,
+    counter_base,
+    kernels,
+)
 from equinoise.mechanisms.counter_base import part_of, slot_of
 
 MAKERS = {
@@ -286,6 +293,45 @@ def test_a_failure_of_the_noise_changes_nothing():
     with pytest.raises(ZeroDivisionError):
         counter.add(1)
     assert counter.state() == before
+
+
+def interrupted(counter, at, x):
+    """Add an item, with Ctrl-C before line number `at` of what adds it up; whether there was one."""
+    left, tracer = [at], sys.gettrace()
+
+    def before_a_line(frame, event, _):
+        left[0] -= event == "line"
+        if event == "line" and left[0] == -1:
+            raise KeyboardInterrupt
+        return before_a_line
+
+    sys.settrace(lambda frame, *_: before_a_line if frame.f_code.co_name == "_add" else None)
+    try:
+        counter.add(x)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(tracer)
+    return False
+
+
+@pytest.mark.parametrize("name", [*MAKERS, "k-ary"])
+def test_ctrl_c_loses_no_item_and_counts_none_twice(name):
+    """Whatever the moment, the counter has the item or has it not, and goes on to the same bits."""
+    make = {**MAKERS, "k-ary": lambda: KaryCounter(1.5, 40, 2.0, 4, low=-1.0)}[name]
+    whole, at = run(name, make(), 9), 0
+    while True:
+        counter, rng = make(), np.random.default_rng(0)
+        items = [item(name, rng) for _ in range(9)]
+        for one in items[:3]:
+            counter.add(one)
+        if not interrupted(counter, at, items[3]):
+            break
+        assert counter.n in (3, 4) and np.array_equal(counter.value, whole[counter.n - 1])
+        found = [np.array(counter.add(one)).tolist() for one in items[counter.n :]]
+        assert found == whole[9 - len(found) :], at
+        at += 1
+    assert at > 5
 
 
 @pytest.mark.parametrize(

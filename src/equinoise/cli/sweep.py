@@ -41,4 +41,5 @@ def command(
     if as_json:
         common.print_json(made.document())
     else:
-        print(f"{len(plan.points)} points. Wrote {', '.join(map(str, written))}")
+        points = f"{len(plan.points)} point{'s' * (len(plan.points) > 1)}"
+        print(f"{points}. Wrote {', '.join(map(str, written))}")

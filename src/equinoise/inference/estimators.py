@@ -270,6 +270,8 @@ class _Log(NamedTuple):
 
 def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: bool = False) -> _Log:
     """Check a log; `zeros` are propensities of 0 that are taken, of arms that were not pulled."""
+    for name, value in (("arms", arms), ("rewards", rewards), ("propensities", propensities)):
+        _checks.present(name, value)
     named, labels = np.asarray(arms), tuple[Hashable, ...](getattr(propensities, "columns", ()))
     if labels or named.dtype.kind in "OUSb":
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, replicates
 from equinoise._typing import Any, Array, Floats, Ints
 
 Draw = Callable[[int, int, int], Any]
@@ -130,6 +130,7 @@ def audit(
             d = seen[0].shape[1]
             alone, pairs_of = range(d if d > 1 else 0), range(d - 1 if d > 2 else 0)
             for columns in (list(range(d)), *([c] for c in alone), *([c, c + 1] for c in pairs_of)):
+                replicates.tick()  # of ten million draws each takes seconds
                 found = _choice(seen[0][:, columns], seen[1][:, columns], rest, level)
                 if found[0] > best[0]:
                     best = found[0], (one, view, columns, *found[1:])

@@ -80,6 +80,7 @@ class Totals:
         n = _checks.array("pulls", self.pulls, np.int64, None, low=0, high=2**53)
         more = _checks.array("pending", self.pending, np.int64, None, low=0, high=2**53)
         s = self.reward_sum
+        _checks.present("reward_sum", s)
         if isinstance(s, np.ndarray) and s.shape == n.shape and s.dtype.kind == "f":
             s = np.where((n == 0) & np.isnan(s), 0.0, s)
         s = _checks.array("reward_sum", s, np.float64, None, low=0.0)
@@ -283,6 +284,7 @@ def e_bh(e_values: ArrayLike, alpha: float = 0.05) -> Flags:
     array([ True,  True, False, False])
     """
     wrong = _checks.number("alpha", alpha, 0.0, 1.0, open_low=True, open_high=True)
+    _checks.present("e_values", e_values)
     e = np.asarray(e_values)
     if e.dtype.kind not in "iuf" or not e.ndim:
         raise TypeError(f"e_values must be an array of numbers, got {_checks.shown(e_values)}")

@@ -131,9 +131,9 @@ class Counter(Live):
         sums = [kept[before] + step for kept, step in zip(self._sums, steps, strict=True)]
         node = [(total - kept[parent]) * self._grid for total, kept in zip(sums, self._sums, strict=True)]
         out: Floats = self._totals[parent :: self._slots] + self._noised(np.array(node), n)
-        self._totals[at :: self._slots], self._n = out, n
         for kept, total in zip(self._sums, sums, strict=True):
-            kept[at] = total
+            kept[at] = total  # which n - 1 items do not use: until n counts, Ctrl-C changes nothing
+        self._totals[at :: self._slots], self._n = out, n
         return out
 
     def _noised(self, node: Floats, n: int) -> Floats:

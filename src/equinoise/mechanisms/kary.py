@@ -105,8 +105,8 @@ class KaryCounter(HorizonCounter):
             at += self._part
         kept[at + 1] += draws[0] if kept[at] >= 0 else kept[at + 2 + half + kept[at]]
         kept[at] += 1
-        self._totals[0] = (kept[0] + sum(kept[2 :: self._part])) * self._grid
-        self._sums[0], self._n = kept, self._n + 1
+        total = (kept[0] + sum(kept[2 :: self._part])) * self._grid
+        self._totals[0], self._sums[0], self._n = total, kept, self._n + 1
         return self._totals
 
     def _drawn(self, n: int) -> list[int]:

@@ -250,9 +250,7 @@ def sealed(array: Array) -> Array:
 
 def _column(values: ArrayLike) -> Array:
     """Return values as a one-dimensional array of integers or floats, or refuse them."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        where = int(np.argmax(values.mask))
-        raise ValueError(f"values must have none missing, got a masked one at index {where}")
+    _checks.present("values", values)
     try:
         given = np.asarray(values)
     except ValueError:

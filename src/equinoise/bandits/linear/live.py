@@ -8,7 +8,7 @@ from equinoise import _checks, _results
 from equinoise._files import loaded
 from equinoise._live import Live, locked, whole
 from equinoise._random import stream_key
-from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Ints, PathLike, Self, Sequence
+from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Ints, Mapping, PathLike, Self, Sequence
 from equinoise.bandits.linear import kernels, task
 from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, checked_sizes, regular_ridge
 from equinoise.bandits.policies.registry import check_bounds
@@ -287,33 +287,40 @@ class LinearBandit(Live):
         arrays = {"open": opened.reshape(-1, 2), "contexts": contexts, **self._parts()}
         meta: dict[str, Any] = {"setting": self._setting, "rounds": self._rounds}
         meta["counters"] = [counter.state() for counter in self._counters]
-        self._save(path, overwrite, _KIND, meta, arrays=arrays, mode=0o600)
+        self._save(
+            path, overwrite, _KIND, meta, lambda: self._restored(arrays, meta), arrays=arrays, mode=0o600
+        )
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read what :meth:`save` wrote, and go on; errors as of :meth:`equinoise.bandits.Bandit.load`."""
         with loaded(path, _KIND, cls.__name__) as (arrays, meta):
-            k, d = (meta["setting"][name] for name in ("n_arms", "dimension"))
-            k, d = checked_sizes(len(k) if isinstance(k, list) else k, d)
-            pulls = _checks.array("pulls", arrays["learner_pulls"], np.int64, (k, 1), low=0)
-            _checks.array("inverse", arrays["learner_inverse"], np.float64, (k * d * (d + 1) // 2, 1))
-            made = cls(**meta["setting"])  # no larger than what there is
-            made._rounds = _checks.integer("rounds", meta["rounds"], 0, MAX_HORIZON)
-            if (told := sum(pulls.ravel().tolist())) > made._rounds:
-                raise ValueError("pulls must be those of rounds")
-            for name, here in made._parts().items():
-                here[...] = _checks.array(name, arrays[name], here.dtype, here.shape)
-            opened = _checks.array("open", arrays["open"], np.int64, (None, 2), low=0)
-            contexts = _checks.array("contexts", arrays["contexts"], np.float64, (len(opened), d))
-            if told + len(opened) > made._rounds:
-                raise ValueError("open must be of the rounds")
-            if (opened >= [made._rounds, k]).any() or (np.diff(opened[:, 0]) <= 0).any():
-                raise ValueError("open must name rounds in order, each with an arm")
-            made._open = {int(n): (int(arm), x.copy()) for (n, arm), x in zip(opened, contexts, strict=True)}
-            counters = [VectorCounter.from_state(state) for state in meta["counters"]]
-            found, wanted = ([c.state()["options"] for c in some] for some in (counters, made._counters))
-            told_of = zip(counters, made.pulls, strict=False)
-            if found != wanted or any(not counter.secure or counter.n != n for counter, n in told_of):
-                raise ValueError("counters must be secure ones of this setting, with as many rewards")
-            made._counters = counters
-            return made._came_from(meta)
+            return cls._restored(arrays, meta)._came_from(meta)
+
+    @classmethod
+    def _restored(cls, arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> Self:
+        """Return the bandit of what is saved, or raise where there can be none."""
+        k, d = (meta["setting"][name] for name in ("n_arms", "dimension"))
+        k, d = checked_sizes(len(k) if isinstance(k, list) else k, d)
+        pulls = _checks.array("pulls", arrays["learner_pulls"], np.int64, (k, 1), low=0)
+        _checks.array("inverse", arrays["learner_inverse"], np.float64, (k * d * (d + 1) // 2, 1))
+        made = cls(**meta["setting"])  # no larger than what there is
+        made._rounds = _checks.integer("rounds", meta["rounds"], 0, MAX_HORIZON)
+        if (told := sum(pulls.ravel().tolist())) > made._rounds:
+            raise ValueError("pulls must be those of rounds")
+        for name, here in made._parts().items():
+            here[...] = _checks.array(name, arrays[name], here.dtype, here.shape)
+        opened = _checks.array("open", arrays["open"], np.int64, (None, 2), low=0)
+        contexts = _checks.array("contexts", arrays["contexts"], np.float64, (len(opened), d))
+        if told + len(opened) > made._rounds:
+            raise ValueError("open must be of the rounds")
+        if (opened >= [made._rounds, k]).any() or (np.diff(opened[:, 0]) <= 0).any():
+            raise ValueError("open must name rounds in order, each with an arm")
+        made._open = {int(n): (int(arm), x.copy()) for (n, arm), x in zip(opened, contexts, strict=True)}
+        counters = [VectorCounter.from_state(state) for state in meta["counters"]]
+        found, wanted = ([c.state()["options"] for c in some] for some in (counters, made._counters))
+        told_of = zip(counters, made.pulls, strict=False)
+        if found != wanted or any(not counter.secure or counter.n != n for counter, n in told_of):
+            raise ValueError("counters must be secure ones of this setting, with as many rewards")
+        made._counters = counters
+        return made

@@ -1,5 +1,6 @@
 """What a live bandit keeps: open selections, tallies of every arm, and all of it in a file."""
 
+import functools
 import secrets
 from dataclasses import asdict, dataclass, field
 
@@ -135,12 +136,8 @@ def save(bandit: Any, path: Any, overwrite: object) -> None:
     meta: dict[str, Any] = {"class": type(bandit).__name__, "setting": asdict(bandit._setting)}
     meta |= {"names": bandit._labels if bandit._named else None, "secure": bandit._player.secure()}
     meta["owner"] = bandit._tickets.owner
-    try:
-        _restored(type(bandit), arrays, meta)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        why = f"a change of this bandit broke off, so it cannot be saved; the file is as it was: {error}"
-        raise RuntimeError(why) from error
-    bandit._save(path, overwrite, _KIND, meta, arrays=arrays, mode=0o600)
+    restored = functools.partial(_restored, type(bandit), arrays, meta)
+    bandit._save(path, overwrite, _KIND, meta, restored, arrays=arrays, mode=0o600)
 
 
 def load(cls: Any, path: Any) -> Any:

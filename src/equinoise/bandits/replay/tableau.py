@@ -124,6 +124,7 @@ def interact(
     (True, 100)
     """
     chosen = choose(policy, epsilon, ties, options)
+    _checks.present("tableau", tableau)
     given = numbers_of(tableau)
     table = _checks.array("tableau", given, np.float64, (None, None), low=-LARGEST, high=LARGEST)
     if table.shape[1] == 0 or len(table) < table.shape[1]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._files import loaded
-from equinoise._live import Live, locked
+from equinoise._live import Live, locked, whole
 from equinoise._random import stream_key
 from equinoise._typing import ArrayLike, Floats, Words
 from equinoise.efb.baselines import LEARNERS, Learner
@@ -128,7 +128,7 @@ class Server(Live):
         if self._trial >= self.tuning.horizon:
             raise ValueError(f"horizon of {self.tuning.horizon} trials is over; a new server may have more")
 
-    @locked
+    @whole
     def update(self, report: Report) -> None:
         """Learn from this trial's report and go on to the next trial.
 
@@ -141,14 +141,14 @@ class Server(Live):
         seat, code = self._seat, self._seat.code
         if code is None:
             seat.visits.value[:n] = self._checked_values(report, n)
-            _learner.update(seat, code, seat.scale, n, 0)
         elif report.symbol is None or report.symbol >= self.tuning.symbols:
             got = _checks.shown(report)
             raise ValueError(f"report must be one of {self.tuning.symbols} symbols, got {got}")
         elif seat.rate > 0.0:
             _learner.prepare(seat, code, seat.scale, n, self._trial)
-            _learner.update(seat, code, seat.scale, n, report.symbol)
-        self.skip()
+        self.skip()  # first: whoever saves in between, as on SIGTERM, saves no report without its trial
+        if code is None or seat.rate > 0.0:
+            _learner.update(seat, code, seat.scale, n, report.symbol or 0)
 
     def _checked_values(self, report: Report, n: int) -> Floats:
         values, most = report.values, _RARE * noise_scale(self.tuning.epsilon)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks, _files, bandits, nvo
+from equinoise import _checks, _files, bandits, nvo, replicates
 from equinoise._random import stream_key
-from equinoise._typing import Any, Array, Callable, DataFrame, Floats, Ints, Iterator
+from equinoise._typing import Any, Array, Callable, DataFrame, Floats, Ints, Iterable, Iterator, TypeVar
 from equinoise.bandits import rewards
 from equinoise.bandits.linear import LinearBandit
 from equinoise.bandits.policies.registry import choose
@@ -40,6 +40,7 @@ _MOST = 10**8  # draws
 
 #: An audit, or one that is still to be drawn, at a level ``alpha=``.
 Row = Audit | functools.partial[Audit]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -96,16 +97,28 @@ class Found:
 
 def find(made: Parameters, executor: Executor | None = None) -> Found:
     """Audit a group of mechanisms."""
-    begun, mapped = time.perf_counter(), map if executor is None else executor.map
-    how = made.which, made.epsilon, made.draws, made.seed, made.alpha
-    return Found(made, run(*how, mapped), time.perf_counter() - begun)
+    begun, how = time.perf_counter(), (made.which, made.epsilon, made.draws, made.seed, made.alpha)
+    return Found(made, run(*how, executor), time.perf_counter() - begun)
 
 
-def run(which: str, epsilon: float, size: int, seed: int, alpha: float, mapped: Any = map) -> list[Audit]:
+def run(
+    which: str, epsilon: float, size: int, seed: int, alpha: float, executor: Executor | None = None
+) -> list[Audit]:
     """Return the audits of a group of mechanisms, a key of AUDITS; at level alpha all bounds hold."""
     rows = list(AUDITS[which](epsilon, size, seed))
     level = alpha / len(rows)
-    return list(mapped(lambda row: row if isinstance(row, Audit) else row(alpha=level), rows))
+
+    def audited(start: int, stop: int) -> tuple[Array]:
+        return (np.array([row if isinstance(row, Audit) else row(alpha=level) for row in rows[start:stop]]),)
+
+    return replicates.run(audited, len(rows), block=1, executor=executor)[0].tolist()  # type: ignore[no-any-return]
+
+
+def _heard(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items, and end where Ctrl-C was pressed: a million draws take minutes."""
+    for one in items:
+        replicates.tick()
+        yield one
 
 
 def user(epsilon: float, size: int, seed: int) -> Iterator[Row]:
@@ -117,8 +130,9 @@ def user(epsilon: float, size: int, seed: int) -> Iterator[Row]:
         symbols = 4 if mechanism == "hashing" else 0  # in one trial, so that public randomness is the same
         strategy = Strategy(0, np.array([0, 1, 2]), np.array([0, 3, 4]), symbols=symbols)
         seeds = range(word, word + n) if noise == "float" else (None,)
-        devices = [User(tree, epsilon, mechanism=mechanism, noise=noise, seed=one) for one in seeds]
-        made = [devices[j % len(devices)].report(strategy, *two[i]) for j in range(n)]
+        how: dict[str, Any] = {"mechanism": mechanism, "noise": noise}
+        devices = [User(tree, epsilon, **how, seed=one) for one in _heard(seeds)]
+        made = [devices[j % len(devices)].report(strategy, *two[i]) for j in _heard(range(n))]
         return np.array([report.symbol if symbols else report.values for report in made])
 
     for k in _BUCKETS:
@@ -186,7 +200,7 @@ def _sums(made: Any, items: Floats) -> list[float]:
 
 def _streams(make: Any, noise: str, streams: Any, i: int, n: int, word: int) -> Array:
     seeds = range(word, word + n) if noise == "float" else itertools.repeat(None, n)
-    return np.array([_sums(make(len(streams[i]), one), streams[i]) for one in seeds])
+    return np.array([_sums(make(len(streams[i]), one), streams[i]) for one in _heard(seeds)])
 
 
 def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
@@ -217,7 +231,7 @@ def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
     draws = np.array([sums(unit, np.zeros(horizon))[0] for unit in range(len(scales))]).T
     same: dict[str, Any] = {"A_eq": np.hstack([draws, -draws]), "bounds": (0, None), "method": "highs"}
     changes = [np.array(sums(-1, item)[0]) - zero for item in np.eye(horizon)]
-    found = [linprog(1.0 / np.array([*scales, *scales]), b_eq=change, **same) for change in changes]
+    found = [linprog(1.0 / np.array([*scales, *scales]), b_eq=change, **same) for change in _heard(changes)]
     return np.array([one.fun if one.status == 0 else np.inf for one in found])
 
 
@@ -276,7 +290,7 @@ def played(chosen: Any, table: Floats, n: int, seed: int | None) -> Floats:
     tape = rewards.make_tape(np.zeros((n_arms, n)), 1, rewards.TABLE)
     streams = rewards.make_streams(key, 0, n)
     seen = np.zeros(n)
-    for t in range(horizon):
+    for t in _heard(range(horizon)):
         if seed is not None:
             rewards.fill_tape(tape, streams, 1, 0.0)
         tape.table[0] = table[t][:, np.newaxis]
@@ -290,13 +304,14 @@ def played(chosen: Any, table: Floats, n: int, seed: int | None) -> Floats:
 def _pulled(make: Any, at: int, i: int, n: int, word: int) -> Floats:
     """Return what a live bandit knows of the sums of n arms, all alike, after each of four rewards.
 
-    All rewards are 0 but that in place `at`, which is i. Of a bandit with fewer arms an update costs less.
+    All rewards are 0, or 1 where `at` is not 0, but that in place `at`, which is i. Of a bandit with fewer
+    arms an update costs less.
     """
     found = np.empty((4, n))
     for part in np.array_split(found, -(-n // 25), axis=1):  # which are views
         made = make(part.shape[1])
-        for t, arm in np.ndindex(part.shape):
-            made.update(arm, float(i * (t == at)))
+        for t, arm in _heard(np.ndindex(part.shape)):
+            made.update(arm, float(i if t == at else at > 0))
             if arm + 1 == part.shape[1]:
                 part[t] = (t + 1) * made.private_means
     return found.T
@@ -306,7 +321,7 @@ def _estimates(epsilon: float, noise: str, context: list[float], i: int, n: int,
     """Return the private estimates of n linear bandits with one arm, after a reward of i."""
     how: dict[str, Any] = {"policy": "private-oful", "epsilon": epsilon, "horizon": 1, "longest": 1.0}
     found = []
-    for one in range(word, word + n):
+    for one in _heard(range(word, word + n)):
         made = LinearBandit(1, 2, **how, noise=noise, seed=one if noise == "float" else None)
         made.update(made.request(context), i)
         found.append(made.estimate[0])
@@ -339,7 +354,8 @@ def _rows(two: Any, i: int, n: int, word: int) -> Array:
 
 def _noised(epsilon: float, neighbours: str, noise: str, two: Any, i: int, n: int, word: int) -> Array:
     seeds = range(word, word + n) if noise == "simulated" else itertools.repeat(None, n)
-    made = [nvo.private_histogram(two[i], epsilon, neighbours=neighbours, seed=one) for one in seeds]
+    how = {"neighbours": neighbours}
+    made = [nvo.private_histogram(two[i], epsilon, **how, seed=one) for one in _heard(seeds)]
     return np.array([one.pmf for one in made])
 
 
