@@ -56,9 +56,8 @@ def command(
         command = what.pop("command")
         given = [(name, value) for name, values in what.items() for value in values]
         files = [value.rpartition(":")[2] for _, value in given]  # one of a schedule stands behind its trials
-        homes = (one for *_, one in slices if one.is_dir())
-        is_file = os.path.isfile  # to which a value too long for a path is no file
-        home = next((one for one in homes if any(is_file(one / file) for file in files)), Path())
+        homes = (at for *_, at in slices if at.is_dir() and any(map(os.path.isfile, map(at.joinpath, files))))
+        home = next(homes, Path())
         there = out if home.samefile(".") else out.absolute()
         words = [command, f"--replicates={span.start}:{span.stop}", f"--out={there}"]
         words += [f"{name}={value}" for name, value in given if name.startswith("-")]
