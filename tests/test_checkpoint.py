@@ -267,6 +267,45 @@ def test_functions_that_hold_one_another_are_refused(tmp_path):
     assert not (tmp_path / "kept").exists()
 
 
+def without_a_value():
+    def task(start, stop):
+        return (np.arange(start, stop) + later,)
+
+    if task is None:
+        later = 1
+    return task
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (without_a_value(), r"variables have values, which not all of without_a_value\.<locals>\.task do$"),
+        (functools.partial(max, 3), "arguments have names, got a partial of <built-in function max>$"),
+    ],
+)
+def test_a_task_that_cannot_be_told_from_others_is_refused_in_clear_words(tmp_path, task, words):
+    with pytest.raises(TypeError, match=f"^resume needs a task whose {words}"):
+        replicates.run(task, 4, resume=tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.filterwarnings("ignore:Stored array in format 3.0:UserWarning")
+@pytest.mark.parametrize("name", ["длина", "長さ", "🎲 \\ '"])
+def test_fields_of_any_name_are_kept(tmp_path, name):
+    calls = []
+
+    def task(start, stop):
+        calls.append((start, stop))
+        return (np.array([(i, 0.5) for i in range(start, stop)], dtype=[(name, np.int32), ("b", float)]),)
+
+    task = kept_as("fields")(task)
+    (whole,) = replicates.run(task, 6, block=2, resume=tmp_path)
+    calls.clear()
+    (again,) = replicates.run(task, 6, resume=tmp_path)
+    assert calls == [] and again.dtype == whole.dtype and again.dtype.names == (name, "b")
+    np.testing.assert_array_equal(again, whole)
+
+
 def test_fingerprints_tell_values_apart_and_are_stable():
     values = [
         *(None, True, 1, 1.0, "1", b"1", (1,), [1], (1, 1), ((1,), 1), (1, (1,)), {"a": 1}, {"b": 1}),

@@ -252,11 +252,28 @@ def test_no_bar_off_a_terminal(monkeypatch, capfd):
     same(replicates.run(square, 5, progress=True), expected(5))
 
 
-def test_ticks_move_the_bar_before_a_block_ends(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
+
+def test_a_bar_may_be_closed_in_another_thread_and_the_next_one_is_shown(monkeypatch):
+    def held():
+        with replicates.showing("one"):
+            yield
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    generator = held()
+    next(generator)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(generator.close).result()
+    with replicates.showing("another"):
+        replicates.tick(1.0)
+    assert "another" in sys.stderr.getvalue()
+
+
+def test_ticks_move_the_bar_before_a_block_ends(monkeypatch):
     def task(start, stop):
         for _ in range(5):
             replicates.tick(10.0 * (stop - start))

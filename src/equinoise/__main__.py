@@ -1,8 +1,18 @@
-"""``python -m equinoise`` is the command ``equinoise``."""
+"""The command ``equinoise``, also as ``python -m equinoise``."""
 
 import sys
 
-from equinoise.cli import main
+
+def main() -> int:
+    """Run the command and return its exit code, which Ctrl-C does not change while it is being imported."""
+    try:
+        from equinoise import cli
+
+        return cli.main()
+    except KeyboardInterrupt:
+        print("equinoise: interrupted", file=sys.stderr)
+        return 130
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -230,7 +230,11 @@ def _parts(value: Any, name: str = "function") -> dict[str, Any]:
     """Return what a task is made of, by the names of its fields: numbers and words, else hashes."""
     inner: dict[str, Any] = {}
     if isinstance(value, functools.partial):
-        named = zip(inspect.signature(value.func).parameters, value.args, strict=False)
+        try:
+            named = zip(inspect.signature(value.func).parameters, value.args, strict=False)
+        except ValueError:
+            what = f"got a partial of {_checks.shown(value.func)}"
+            raise TypeError(f"resume needs a task whose arguments have names, {what}") from None
         inner = {"function": value.func, **dict(named), **value.keywords}
     elif hasattr(type(value), "_fields"):
         kept = value._identity() if hasattr(type(value), "_identity") else value
@@ -300,7 +304,11 @@ def _body(function: Any) -> tuple[Any, ...]:
         return ()
     if function.__module__.startswith("equinoise."):
         return ()
-    cells = [cell.cell_contents for cell in function.__closure__ or () if cell.cell_contents is not function]
+    try:
+        cells = [one.cell_contents for one in function.__closure__ or () if one.cell_contents is not function]
+    except ValueError:
+        said = f"resume needs a task whose variables have values, which not all of {function.__qualname__} do"
+        raise TypeError(said) from None
     held = [one.__name__ if isinstance(one, types.ModuleType) else one for one in cells]
     body = _code(function.__code__), held, function.__defaults__, function.__kwdefaults__
     known = {name: function.__globals__.get(name, ...) for name in sorted(_read_by(function.__code__))}

@@ -20,6 +20,7 @@ from equinoise._typing import Array, ArrayLike, Flags
 
 MOST = 10**9  #: of what is counted and then gone through one by one, such as replicates
 _LONGEST_SHOWN = 80  # characters of a value in a message
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}  # of what moves a terminal
 _LONGEST = 4000  # digits of an integer: Python writes no more than 4300
 
 
@@ -32,8 +33,8 @@ def shown(value: object) -> str:
 
 
 def line(words: object, length: int = 300) -> str:
-    """Return what another error or an input says in one line, cut to a length."""
-    text = " ".join(str(words).split())
+    """Return what another error or an input says in one line, cut to a length, without codes of terminals."""
+    text = " ".join(str(words).split()).translate(_ESCAPES)
     return text if len(text) <= length else text[: length - 3] + "..."
 
 

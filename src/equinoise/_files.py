@@ -219,8 +219,13 @@ def _arrays(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
 
 def _array(content: bytes) -> Array:
     """Return the array, read-only, that the bytes of a ``.npy`` file are; ValueError for any other."""
-    file, of = io.BytesIO(content), np.lib.format
+    of = np.lib.format
     try:
+        if content[6:8] == b"\3\0":  # names of fields in UTF-8, which version 2 can have as escapes
+            end = 12 + int.from_bytes(content[8:12], "little")
+            head = content[12:end].decode().encode("ascii", "backslashreplace")
+            content = content[:6] + b"\2\0" + len(head).to_bytes(4, "little") + head + content[end:]
+        file = io.BytesIO(content)
         heads = {(1, 0): of.read_array_header_1_0, (2, 0): of.read_array_header_2_0}
         shape, by_columns, dtype = heads[of.read_magic(file)](file)
     except Exception:  # whose words may advise to trust the file

@@ -45,6 +45,10 @@ class _Watch:
     stop: threading.Event
     done: float = 0.0
     show: Callable[[float], None] = lambda done: None
+    over: bool = False  # and left behind in a context that was not there to be reset
+
+    def __bool__(self) -> bool:
+        return not self.over
 
     def tick(self, work: float) -> None:
         self.done += work
@@ -67,8 +71,7 @@ def tick(work: float = 0.0) -> None:
     --------
     >>> tick(1000)
     """
-    watch = _watch.get()
-    if watch is not None:
+    if watch := _watch.get():
         watch.tick(work)
 
 
@@ -140,7 +143,7 @@ def run(
         if kept is not None:
             kept.put(start, stop, arrays)
 
-    if executor is None and len(spans) == 1 and not shown and _watch.get() is None:
+    if executor is None and len(spans) == 1 and not shown and not _watch.get():
         keep(*spans[0], task(*spans[0]))  # to start a thread takes 0.2 ms
         return joined.arrays  # type: ignore[return-value]
     threads = ThreadPoolExecutor(max(1, min(workers(), len(spans))), thread_name_prefix="equinoise")
@@ -270,15 +273,18 @@ def showing(progress: bool | str, work: float = 1.0) -> Iterator[None]:
     ...     tick(1.0)
     """
     shown, label = _named(progress)
-    if not shown or _watch.get() is not None:
+    if not shown or _watch.get():
         yield
         return
     with _bar(shown, label, work) as show:
-        token = _watch.set(_Watch(threading.Event(), show=show))
+        watch = _Watch(threading.Event(), show=show)
+        token = _watch.set(watch)
         try:
             yield
         finally:
-            _watch.reset(token)
+            watch.over = True
+            with contextlib.suppress(ValueError):  # a generator was closed in another context
+                _watch.reset(token)
 
 
 def _named(progress: bool | str) -> tuple[bool, str]:

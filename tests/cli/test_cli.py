@@ -10,8 +10,10 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -363,6 +365,37 @@ def test_our_own_mistakes_are_not_called_wrong_use(monkeypatch):
     monkeypatch.setattr(efb_command, "compare", fail)
     with pytest.raises(ValueError, match="a bug"):
         main(SMALL)
+
+
+def test_no_threads_for_numba_is_one_line():
+    script = [sys.executable, "-m", "equinoise", "audit", "user"]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "NUMBA_NUM_THREADS": "0"}
+    done = subprocess.run(script, env=environment, capture_output=True, text=True)
+    said = "equinoise: failed: NUMBA_NUM_THREADS: Number of threads specified must be > 0.\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+EARLY = """
+    import signal, sys
+    from importlib import import_module
+    class Finder:
+        def find_spec(self, name, *_):
+            if name == "typer":
+                signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    sys.meta_path.insert(0, Finder())
+    module, _, name = sys.argv[1].partition(":")
+    sys.exit(getattr(import_module(module), name)())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_before_the_command_is_there_is_130_too():
+    project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    script = [sys.executable, "-c", textwrap.dedent(EARLY), project["scripts"]["equinoise"]]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(script, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "equinoise: interrupted\n")
 
 
 class Drops:

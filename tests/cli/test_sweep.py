@@ -177,6 +177,39 @@ def test_slices_merge_to_the_files_of_one_run(capsys, command):
     assert same_files("whole", "again")
 
 
+GUESS = """
+EFG 2 R "guess" { "A" "B" }
+p "" 1 1 "x" { "l" "r" } 0
+p "" 2 1 "y" { "l" "r" } 0
+t "" 1 "" { 1, 0 }
+t "" 2 "" { 0, 1 }
+t "" 2 "" { 0, 1 }
+"""
+
+
+@pytest.mark.parametrize("own", [["guess.efg"], ["kuhn_poker", "--schedule", "5:others.json"]])
+def test_slices_of_a_file_merge_from_another_folder(capsys, monkeypatch, tmp_path, own):
+    Path("guess.efg").write_text(GUESS)
+    passing = {f"{card}{past}": [1, 0] for card in "012" for past in "pb"}
+    Path("others.json").write_text(json.dumps(passing))
+    command = ["efb", *own, "--trials", "20"]
+    for name, n in (("whole", "3"), ("a", "0:2"), ("deep/b", "2:3")):
+        assert main([*command, "--replicates", n, "--out", name]) == 0
+    assert str(tmp_path) not in Path("a/replicates/command.json").read_text()
+    Path("away").mkdir()
+    monkeypatch.chdir("away")
+    assert main(["merge", "../a", "../deep/b", "--out", "merged"]) == 0
+    assert main(["merge", "merged", "--out", "again"]) == 0
+    for name in ("merged", "again"):
+        assert same_files(tmp_path / "whole", name)
+    for name in ("guess.efg", "others.json"):
+        Path("..", name).unlink()
+    capsys.readouterr()
+    assert main(["merge", "../a", "--out", "none"]) == 2
+    assert own[-1].rpartition(":")[2] in capsys.readouterr().err
+    assert not Path("none").exists()
+
+
 def test_merging_refuses_what_does_not_fit(capsys):
     for name, options in {
         "a": ["--replicates", "0:2"],

@@ -260,7 +260,7 @@ def test_a_crash_while_saving_keeps_the_old_file(saved, monkeypatch):
     assert [entry.name for entry in path.parent.iterdir()] == ["tree.npz"]
 
 
-def test_a_tree_as_text():
+def test_a_tree_as_text(tmp_path):
     tree = load("kuhn_poker")[0]
     text = tree.to_text()
     assert text.splitlines()[:8] == [
@@ -280,3 +280,7 @@ def test_a_tree_as_text():
     for most in ("x", -1, 0, 1.5):
         with pytest.raises((TypeError, ValueError), match="most must be"):
             tree.to_text(most)
+    (tmp_path / "red.efg").write_text(
+        'EFG 2 R "" { "A" } p "" 1 1 "\x1b[31mx" { "\x9b2J" } 0 t "" 1 "" { 1 }'
+    )
+    assert load(tmp_path / "red.efg")[0].to_text() == "\\x1b[31mx\n  \\x9b2J: 1 leaves"

@@ -163,6 +163,23 @@ def test_what_is_shown_in_a_notebook_and_on_a_terminal():
     assert bandits.UCB(2, bounds=None)._repr_html_() is None
 
 
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        *({"A": [1] * 400, "B": [0] * 400}, {"A": [0] * 400}),
+        *({"A": [0, 1] * 200, "B": [0, 1] * 200}, {"A": [0] * 200 + [1] * 200}),
+    ],
+    ids=["better", "alone", "not yet", "torn"],
+)
+def test_names_of_arms_do_nothing_to_a_terminal(rewards):
+    named = {f"{name}\x1b[2J\x9b1m\x07é": values for name, values in rewards.items()}
+    log = pd.DataFrame([{"arm": name, "reward": x} for name, xs in named.items() for x in xs])
+    made = bandits.report(log)
+    for text in (made.verdict, str(made)):
+        assert r"A\x1b[2J\x9b1m\x07é" in text and text.replace("\n", "").isprintable()
+    assert made.frame["arm"].tolist() == list(named)
+
+
 def test_numbers_have_the_digits_that_tell_their_arms_apart():
     made = report(Totals([500, 500], [150, 210]), bounds=(1e6, 1e6 + 10))
     assert repr(made) == str(made)

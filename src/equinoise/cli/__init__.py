@@ -147,8 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"failed: {str(error) or type(error).__name__}")
             return 1
         except Exception as error:
-            if isinstance(error, RuntimeError) and "start new thread" in str(error):  # ulimit -u
-                say(f"failed: {error}")
+            where = "NUMBA_NUM_THREADS: " * str(error).startswith("Number of threads specified")  # Numba's
+            if where or (isinstance(error, RuntimeError) and "start new thread" in str(error)):  # ulimit -u
+                say(f"failed: {where}{error}")
                 return 1
             if type(error).__name__ == "OtherRun":  # a folder that only the work looks into
                 say(str(error))

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib.util
 import json
+import os
 import re
 import sys
 import textwrap
@@ -99,6 +100,8 @@ def finish_slice(context: typer.Context, folder: Path) -> None:
     from equinoise import _files
 
     what: dict[str, Any] = {"command": context.info_name}
+    with contextlib.suppress(ValueError):  # another drive of Windows
+        what["home"] = os.path.relpath(".", (folder / KEPT).resolve())
     for one in context.command.params:
         value = context.params.get(str(one.name))
         if value is not None and value is not False and one.name not in _ELSEWHERE:

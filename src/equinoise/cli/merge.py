@@ -1,6 +1,7 @@
 """``equinoise merge``: slices of a run, made anywhere, joined to the bits of one run."""
 
 import contextlib
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,8 +28,8 @@ def command(
     from equinoise.cli import app
 
     slices = [_slice(folder) for folder in folders]
-    what, runs = slices[0]
-    for folder, (other, others) in zip(folders, slices, strict=True):
+    what, runs, _ = slices[0]
+    for folder, (other, others, _) in zip(folders, slices, strict=True):
         names = [name for name in {**what, **other} if what.get(name) != other.get(name)]
         if names or runs != others:
             got = f"{folders[0]} and {folder}: {', '.join(names) or 'their runs'} differ"
@@ -43,8 +44,8 @@ def command(
     with contextlib.ExitStack() as opened, contextlib.ExitStack() as failed:
         try:
             _files.writable_folder("--out", out)
+            failed.callback(shutil.rmtree, kept if out.exists() else out, ignore_errors=True)
             kept.mkdir(parents=True)
-            failed.callback(shutil.rmtree, kept, ignore_errors=True)
             _files.claimed(opened.enter_context(mark.open("xb")))
             spans = {replicates.merge([f / common.KEPT / run for f in folders], kept / run) for run in runs}
         except (ValueError, FileNotFoundError) as error:
@@ -52,11 +53,17 @@ def command(
         if len(spans) != 1:
             raise common.WrongUse(f"FOLDERS must be whole slices, got {', '.join(sorted(map(str, spans)))}")
         (span,) = spans
-        words = [what.pop("command"), f"--replicates={span.start}:{span.stop}", f"--out={out}"]
+        command = what.pop("command")
         given = [(name, value) for name, values in what.items() for value in values]
+        files = [value.rpartition(":")[2] for _, value in given]  # one of a schedule stands behind its trials
+        homes = (at for *_, at in slices if at.is_dir() and any(map(os.path.isfile, map(at.joinpath, files))))
+        home = next(homes, Path())
+        there = out if home.samefile(".") else out.absolute()
+        words = [command, f"--replicates={span.start}:{span.stop}", f"--out={there}"]
         words += [f"{name}={value}" for name, value in given if name.startswith("-")]
         words += ["--", *(value for name, value in given if not name.startswith("-"))]
-        code = app(args=words, standalone_mode=False, obj=set(runs))
+        with contextlib.chdir(home):
+            code = app(args=words, standalone_mode=False, obj=set(runs))
         failed.pop_all()
         mark.unlink()
     joined = f"{len(folders)} slice{'s' * (len(folders) > 1)}"
@@ -64,16 +71,17 @@ def command(
     raise typer.Exit(code if isinstance(code, int) else 0)
 
 
-def _slice(folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return how a slice was made, and the names of its runs."""
+def _slice(folder: Path) -> tuple[dict[str, Any], list[str], Path]:
+    """Return how a slice was made, the names of its runs, and where its relative paths begin."""
     from equinoise import _files
 
     kept = folder / common.KEPT
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         what = _files.json_of(_files.content(kept / common.COMMAND))
         runs = sorted(path.parent.name for path in kept.glob("*/run.json"))
+        home = Path(kept.resolve(), what.pop("home", "."))
         given = dict(what)
         right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()
         if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
-            return what, runs
+            return what, runs, home
     raise common.WrongUse(f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}")

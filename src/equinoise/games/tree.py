@@ -177,7 +177,7 @@ class GameTree:
                 n = self.leaf_ptr[a + 1] - self.leaf_ptr[a]
                 words = f"{actions[a] if actions else f'action {a}'}: {n} leaves"
                 below = [(level + 1, s, -1) for s in range(self.infoset_ptr[a], self.infoset_ptr[a + 1])]
-            lines.append("  " * level + " ".join(words.split()))
+            lines.append("  " * level + _checks.line(words))
             stack += reversed(below)
         return "\n".join(lines + ["..."] * bool(stack))
 

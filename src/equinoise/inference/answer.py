@@ -46,7 +46,8 @@ class Report:
     high: Floats
 
     def __repr__(self) -> str:
-        table = self.frame.to_string(index=False, float_format=self._digits, na_rep="")
+        frame = self.frame.assign(arm=self.frame["arm"].map(_checks.line))
+        table = frame.to_string(index=False, float_format=self._digits, na_rep="")
         return f"{self.verdict}\n\n{table}\n\n{self.assumed}"
 
     def _repr_html_(self) -> str:
@@ -125,9 +126,10 @@ def report(
         raise ValueError(f"bounds must be (lo, hi), got {_checks.shown(bounds)}")
     k = totals.pulls.shape[-1]
     arm = _checks.integer("control", control, 0, k - 1)
-    names = list(range(k) if labels is None else _checks.instance("labels", labels, Iterable))
-    if len(names) != k or len({str(name) for name in names}) < k:
-        raise ValueError(f"labels must be {k} different ones, one for each arm, got {_checks.shown(names)}")
+    given = list(range(k) if labels is None else _checks.instance("labels", labels, Iterable))
+    if len(given) != k or len({str(name) for name in given}) < k:
+        raise ValueError(f"labels must be {k} different ones, one for each arm, got {_checks.shown(given)}")
+    names = [*map(_checks.line, given)]
     base, span = ends_of[0], ends_of[1] - ends_of[0]
     over = Totals(*(part.reshape(-1, k) for part in vars(totals).values()))
     last = Totals(*(part[-1] for part in vars(over).values()))
@@ -136,7 +138,7 @@ def report(
     mean = means[-1]
     ends = _together(over, arm, alpha, method) if k > 1 else (np.full((1, 1), np.nan),) * 2
     away = np.where(np.arange(k) == arm, np.nan, mean - mean[arm]), span * ends[0][-1], span * ends[1][-1]
-    columns = {"arm": names, "pulls": last.pulls, "mean": mean, "low": low[-1], "high": high[-1]}
+    columns = {"arm": given, "pulls": last.pulls, "mean": mean, "low": low[-1], "high": high[-1]}
     columns |= dict(zip(("difference", "difference_low", "difference_high"), away, strict=True))
     assumed = (
         f"With a chance of at most {alpha:g} any mean is ever outside its interval, and with at most as much "
@@ -146,10 +148,8 @@ def report(
     )
     crossed = (low[-1] > high[-1]) | (away[1] > away[2])
     if crossed.any():
-        torn = ", ".join(str(name) for name, cross in zip(names, crossed, strict=True) if cross)
-        said = (
-            f"No answer: the rewards do not have one mean an arm ({torn}). Do they drift, or are rows sorted?"
-        )
+        torn = f" ({', '.join(said for said, cross in zip(names, crossed, strict=True) if cross)})"
+        said = f"No answer: the rewards do not have one mean an arm{torn}. Do they drift, or are rows sorted?"
     elif k == 1:
         known = f"lies between {low[-1, 0]:.3g} and {high[-1, 0]:.3g}" if last.pulls[0] else "is not known"
         said = f"The mean of {names[0]} {known}."
@@ -166,7 +166,7 @@ def _together(over: Totals, control: int | None, alpha: float, method: str) -> t
     return np.fmax.accumulate(low), np.fmin.accumulate(high)
 
 
-def _shown(names: list[Hashable], control: int, away: Floats, low: Floats, high: Floats) -> str:
+def _shown(names: list[str], control: int, away: Floats, low: Floats, high: Floats) -> str:
     """Say which arms are better or worse than the control; nothing where none is."""
     said = []
     for name, size, *ends in zip(names, away.tolist(), low.tolist(), high.tolist(), strict=True):
@@ -178,7 +178,7 @@ def _shown(names: list[Hashable], control: int, away: Floats, low: Floats, high:
 
 
 def _not_shown(
-    names: list[Hashable], control: int, away: tuple[Floats, ...], last: Totals, alpha: float, method: str
+    names: list[str], control: int, away: tuple[Floats, ...], last: Totals, alpha: float, method: str
 ) -> str:
     """Say that no difference is shown, and how many rounds more of the same would show one."""
     yet = f"No difference from {names[control]} is shown yet."
