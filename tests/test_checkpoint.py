@@ -471,3 +471,10 @@ def test_what_tasks_of_the_package_are_made_of_has_a_name_that_stays(tmp_path, m
     ours = {part for part in seen if part.__module__.startswith("equinoise")}
     assert ours
     assert {part for part in ours if not hasattr(part, "_kept_as")} == set()
+
+
+def test_a_method_of_what_is_built_in_is_told_by_its_object():
+    assert fingerprint({1: 2}.get) == fingerprint({1: 2}.get)
+    assert len({fingerprint(task) for task in ({1: 2}.get, {3: 4}.get, [5].index, max, min)}) == 5
+    with pytest.raises(TypeError, match="resume needs a task of arrays and numbers, got"):
+        fingerprint(np.random.default_rng(1).normal)

@@ -266,6 +266,9 @@ def _pieces(value: object) -> Iterator[bytes]:
         yield _name(value)
         if body := _body(value):
             yield from _pieces(body)
+        own = getattr(value, "__self__", None)  # of a method of what is built in
+        if own is not None and not isinstance(own, types.ModuleType):
+            yield from _pieces(own)
         return
     yield _name(type(value))
     parts: list[object]
