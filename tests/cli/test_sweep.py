@@ -220,7 +220,11 @@ def test_merging_refuses_what_does_not_fit(capsys):
         assert main([*BANDIT, *options, "--out", name]) == 0
     assert main([*GAME, "--replicates", "2:3", "--out", "game"]) == 0
     capsys.readouterr()
+    shutil.copytree("a", "long")
+    made = json.loads(Path("long/replicates/command.json").read_text())
+    Path("long/replicates/command.json").write_text(json.dumps(made | {"home": 999 * "9"}))
     for folders, words in (
+        (["long"], "FOLDERS must be finished slices (--replicates A:B), got 'long'"),
         (["a", "c"], "replicates 2 to 2 are in none"),
         (["a", "a"], "replicates 0 to 1 are in both"),
         (["a", "seed"], "FOLDERS must be slices of one run, got a and seed: --seed differ"),

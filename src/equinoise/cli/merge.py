@@ -56,7 +56,7 @@ def command(
         command = what.pop("command")
         given = [(name, value) for name, values in what.items() for value in values]
         files = [value.rpartition(":")[2] for _, value in given]  # one of a schedule stands behind its trials
-        homes = (at for *_, at in slices if at.is_dir() and any(map(os.path.isfile, map(at.joinpath, files))))
+        homes = (at for *_, at in slices if any(map(os.path.isfile, map(at.joinpath, files))))
         home = next(homes, Path())
         there = out if home.samefile(".") else out.absolute()
         words = [command, f"--replicates={span.start}:{span.stop}", f"--out={there}"]
@@ -83,5 +83,5 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str], Path]:
         given = dict(what)
         right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()
         if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
-            return what, runs, home
+            return what, runs, home if home.is_dir() else Path()
     raise common.WrongUse(f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}")
