@@ -4,7 +4,7 @@
 statsmodels (which must be installed) and scikit-learn that has enough records, writes a row for each and each
 epsilon to FILE, and prints how many are as they should be. What FILE has already is not done again.
 ``nvo_columns.csv`` is such a table, of the first 226 that are drawn, with four seconds for each bound on a
-busy machine.
+busy machine, and eight seconds of a processor where that was not close.
 """
 
 import argparse
