@@ -7,6 +7,7 @@ import numpy as np
 from equinoise._typing import Any, Floats, Ints, NamedTuple
 
 _ITERATIONS = 3  # times the rows: from another basis no more, then from none
+_NEVER = 100  # times the rows: what takes more does not end
 _SCALING = 4  # HiGHS's scaling by the largest value of a row: with its default some programs never end
 
 BASIC = 1  # HiGHS's number of a basic variable; 0 is one at its lower limit
@@ -68,17 +69,17 @@ class Solver:
 
     def _runs(self, basis: Basis | None) -> bool:
         """Run from a basis, which may have too many or too few basic variables; return whether that ended."""
-        most = 2**31 - 1
+        most = _NEVER
         if basis is not None:
-            start, kinds = self.of.HighsBasis(), self.of.HighsBasisStatus
-            of = [kinds(i) for i in range(5)]
+            start, of = self.of.HighsBasis(), [self.of.HighsBasisStatus(i) for i in range(5)]
             start.col_status = [of[i] for i in basis.columns.tolist()]
             start.row_status = [of[i] for i in basis.rows.tolist()]
             start.valid = start.alien = True
             self.highs.setBasis(start)
-            most = _ITERATIONS * len(basis.rows)
-        self.highs.setOptionValue("simplex_iteration_limit", most)
+            most = _ITERATIONS
+        self.highs.setOptionValue("simplex_iteration_limit", most * self.highs.getNumRow())
         self.of.Highs.resetGlobalScheduler(True)  # one for all of a thread: it refuses another number
         self.highs.run()
         self.of.Highs.resetGlobalScheduler(True)
-        return bool(self.highs.getModelStatus() == self.of.HighsModelStatus.kOptimal)
+        kinds = self.of.HighsModelStatus
+        return self.highs.getModelStatus() in (kinds.kOptimal, kinds.kInfeasible)
