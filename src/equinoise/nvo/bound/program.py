@@ -8,12 +8,15 @@ import numpy as np
 from equinoise import replicates
 from equinoise._typing import Any, Flags, Floats, Ints, NamedTuple
 from equinoise.nvo.bound.relaxation import (
+    PLAIN,
     Multipliers,
     Node,
     Problem,
     dual_bound,
     left_sides,
     lifts,
+    odds,
+    rounded,
 )
 from equinoise.nvo.bound.solver import BASIC, Basis, Solver
 
@@ -23,11 +26,18 @@ _ROWS_A_BIN = 6  # added at once
 _BROKEN = 1e-7  # part of its right side by which a row must fail to be added
 _CLOSE = 2e-7  # nearer than this a linear program's tolerance does not come
 _ROUNDS = 60
+_NEVER = 2.0**60  # a unit that nothing reaches
+_UNITS, _DIVISORS = 10, 3  # the roundings that are tried: of what most is left of, and of its parts
+_LEAST_PART, _MOST_UNITS = 0.05, 20
+_GAINED = 1e-3  # by which part a row with a rounding must fail to be added
 _USED = 1e-9  # a smaller part of a bin's records is rounding
 _SMALLEST = 1e-6  # where a row fails, a tangent is no nearer to 0 than this part of the mass
 _STALLED = 4
 _GRID = np.linspace(-1.0, 1.0, 9)
 _WIDTHS = 4.0 * 0.25 ** np.arange(8)
+
+
+Rounding = tuple[float, float]
 
 
 class Solution(NamedTuple):
@@ -45,9 +55,11 @@ class Solution(NamedTuple):
 class Cuts:
     """Rows and tangents that some node needed; they serve all nodes.
 
-    The keys of `rows` are (bin, place, sign). Tangents: bins int64[j], at which mass, points float64[j], of
-    which kind, whole bool[j], and for how many programs unused, idle int64[j]. scale float64[K] are units of
-    the mass, near its values. last: the basis that the last program ended in, by kinds of columns and rows.
+    The keys of `rows` are (bin, place, sign, rounding), and what they lead to are numbers of `views`, (place,
+    rounding), the occupied bins' first: counted float64[R, V] there are what a bin's records leave, rounded.
+    Tangents: bins int64[j], at which mass, points float64[j], of
+    which kind, whole bool[j], and for how many programs unused, idle int64[j]. parts float64[R, V] are the
+    last program's. last: the basis that the last program ended in, by kinds of columns and rows.
     """
 
     def __init__(self, problem: Problem, seconds: float) -> None:
@@ -55,13 +67,17 @@ class Cuts:
         n_bins, n_scales, _ = problem.masses.shape
         mass = np.einsum("kvx,k->x", problem.masses, problem.records) / n_scales
         own, shared = problem.records, mass[problem.occupied]
-        self.rows = {(i, int(x), 1.0): None for i, x in enumerate(problem.occupied)}
+        self.rows: dict[tuple[int, int, float, Rounding], int] = {}
+        self.views: dict[tuple[int, Rounding], int] = {}
+        self.counted: list[Floats] = []
+        for i, x in enumerate(problem.occupied.tolist()):
+            self._row(i, x, 1.0)
         self.bins = np.repeat(np.arange(n_bins), _SPREAD)
         low, high = np.minimum(own, shared) / 2.0, np.maximum(own, shared) * 2.0
         self.points = np.geomspace(low, high, _SPREAD, axis=1).ravel()
         self.idle = np.zeros(len(self.bins), dtype=np.int64)
         self.whole = np.zeros(len(self.bins), dtype=np.bool_)
-        self.scale = np.maximum(mass, 1e-12 * mass.max())
+        self.parts = np.full((n_bins, n_scales), 1.0 / n_scales)
         self.solver = Solver()
         self.last: list[list[Ints]] = []
 
@@ -100,6 +116,14 @@ class Cuts:
                 break
         return best
 
+    def _row(self, i: int, x: int, sign: float, rounding: Rounding = PLAIN) -> None:
+        """Add a row, and what it looks at, where they are new."""
+        view = self.views.setdefault((x, rounding), len(self.views))
+        if view == len(self.counted):
+            some = rounded(self.problem.masses[:, :, x, None], np.array([rounding]))[:, :, 0]
+            self.counted.append(some * self.problem.records[:, None])
+        self.rows[i, x, sign, rounding] = view
+
     def left(self) -> float:
         """Return the seconds that are left."""
         return max(0.0, self.deadline - time.monotonic())
@@ -114,8 +138,8 @@ class Cuts:
         self.idle = np.concatenate([self.idle[lives], np.zeros(len(occupied), dtype=np.int64)])
         if self.last:
             self.last[1][2] = self.last[1][2][lives]
-        self.scale = np.maximum(mass, 1e-12 * mass.max())
-        worst = 0.0
+        self.parts = parts
+        worst = self._round(parts)
         for sign, limit in ((1.0, self.problem.high), (-1.0, self.problem.low)):
             if limit > 0.0:
                 fails = self._fails(node, parts, mass, sign, limit)
@@ -123,7 +147,37 @@ class Cuts:
                 places = np.argsort(-fails, axis=1, kind="stable")[:, :_ROWS_A_BIN]
                 most = np.take_along_axis(fails, places, axis=1)
                 for i, x in zip(*np.nonzero(most > _BROKEN), strict=True):
-                    self.rows[int(i), int(places[i, x]), sign] = None
+                    self._row(int(i), int(places[i, x]), sign)
+        return worst
+
+    def _round(self, parts: Floats) -> float:
+        """Add rows with roundings where a bin's only record needs the others; return as `_add`.
+
+        The unit is what a record leaves that gives much, or a part of it, and the part of a unit what is then
+        missing; or there is no unit, and nobody gives more than what is needed.
+        """
+        problem, worst, times = self.problem, 0.0, odds(self.problem)
+        bins, scales = np.nonzero(parts > _USED)
+        given = parts[bins, scales] * problem.records[bins]
+        for i in np.flatnonzero(problem.records == 1.0):
+            x = int(problem.occupied[i])
+            own, left = problem.masses[i, :, x], np.where(bins != i, problem.masses[bins, scales, x], 0.0)
+            most = left[np.argsort(-left * given, kind="stable")[:_UNITS]]
+            most = (most / np.arange(1, _DIVISORS + 1)[:, None]).ravel()
+            for need in times * own[scales[bins == i]] if times > 0.0 else ():
+                part = np.divide(need, most, out=np.zeros(len(most)), where=most > 0.0)
+                fine = (part < _MOST_UNITS) & (part % 1.0 > _LEAST_PART)
+                roundings = np.column_stack([most, part % 1.0])[fine]
+                roundings = np.vstack([roundings, (_NEVER, need / _NEVER)])
+                needed, found = (
+                    parts[i] @ rounded(times * own[:, None], roundings),
+                    given @ rounded(left[:, None], roundings),
+                )
+                fails = np.divide(needed, found, out=np.full(len(found), np.inf), where=found > 0.0) - 1.0
+                at = int(fails.argmax())
+                if fails[at] > _GAINED:
+                    worst = max(worst, float(fails[at]))
+                    self._row(int(i), x, 1.0, (float(roundings[at, 0]), float(roundings[at, 1])))
         return worst
 
     def _fails(self, node: Node, parts: Floats, mass: Floats, sign: float, limit: float) -> Floats:
@@ -132,7 +186,8 @@ class Cuts:
         places = np.arange(len(mass))
         for i in np.flatnonzero(node.asked.any(axis=1)):
             bins, signs = np.full(len(mass), i), np.full(len(mass), sign)
-            left[i] = left_sides(self.problem, node, bins, places, signs) @ parts[i]
+            plain = np.outer(np.ones(len(mass)), PLAIN)
+            left[i] = left_sides(self.problem, node, bins, places, signs, plain) @ parts[i]
         right = limit * mass
         fails: Floats = np.divide(sign * (left - right), right, out=np.zeros_like(left), where=right > 0.0)
         return fails
@@ -140,28 +195,28 @@ class Cuts:
     def _solve(self, node: Node, *, elastic: bool = False) -> tuple[Multipliers, Floats] | None:
         """Solve one linear program; return its multipliers and parts float64[R, V], None without a solution.
 
-        Variables are the parts, the masses (in units of `scale`) that rows or tangents name, and for every
-        occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
+        Variables are the parts, the masses (in units near their values) that rows or tangents name, and for
+        every occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
         by how much all rows are allowed to fail: its multipliers say why they fail.
         """
         from scipy.sparse import vstack
 
         problem = self.problem
-        n_bins, n_scales, n_places = problem.masses.shape
-        bins, places, signs = (np.array(part) for part in zip(*self.rows, strict=True))
-        needed = np.array(list(dict.fromkeys([*problem.occupied.tolist(), *places.tolist()])))
-        first_rest = n_bins * n_scales + len(needed)
+        n_bins, n_scales, _ = problem.masses.shape
+        bins, places, signs, roundings = (np.array(part) for part in zip(*self.rows, strict=True))
+        seen, left_there = np.array(list(self.rows.values())), np.stack(self.counted, axis=2)
+        scale = np.einsum("kv,kvx->x", self.parts, left_there)
+        scale = np.maximum(scale, 1e-12 * scale.max())
+        first_mass, first_rest = n_bins * n_scales, n_bins * n_scales + len(scale)
         n_columns = first_rest + (1 if elastic else n_bins)
-        of_place = np.full(n_places, -1)
-        of_place[needed] = np.arange(n_bins * n_scales, first_rest)
         # rows, each divided by its size
-        left = left_sides(problem, node, bins, places, signs)
-        right = np.where(signs > 0.0, problem.high, problem.low) * self.scale[places]
+        left = left_sides(problem, node, bins, places, signs, roundings)
+        right = np.where(signs > 0.0, problem.high, problem.low) * scale[seen]
         size = np.maximum(left.max(axis=1), right)
         row, types = np.arange(len(bins)), bins[:, None] * n_scales + np.arange(n_scales)
         entries = [
             (np.repeat(row, n_scales), types.ravel(), (left * (signs / size)[:, None]).ravel()),
-            (row, of_place[places], -signs * right / size),
+            (row, first_mass + seen, -signs * right / size),
         ]
         sides, cost = np.zeros(len(bins)), np.zeros(n_columns)
         # of the widest scales a node's least and most records
@@ -184,9 +239,9 @@ class Cuts:
         ]
         sides = np.concatenate([sides, -1.0 / problem.records[asks]])
         if not elastic:  # tangents, h - t - mass/point <= ln(point) - 1
-            row, own = len(sides) + np.arange(len(self.bins)), problem.occupied[self.bins]
+            row = len(sides) + np.arange(len(self.bins))
             entries.append((row, first_rest + self.bins, np.full(len(row), -1.0)))
-            entries.append((row, of_place[own], -self.scale[own] / self.points))
+            entries.append((row, first_mass + self.bins, -scale[self.bins] / self.points))
             lifted = lifts(problem, node, self.bins, 1.0 / self.points, self.whole)
             at, v = np.nonzero(lifted)
             entries.append((row[at], self.bins[at] * n_scales + v, lifted[at, v]))
@@ -197,14 +252,14 @@ class Cuts:
         low, high = np.zeros(n_columns), np.full(n_columns, np.inf)
         low[first_rest:] = 0.0 if elastic else -np.inf
         high[: node.allowed.size] = node.allowed.ravel()
-        equal = self._equalities(needed, n_columns)
-        ones = np.repeat([1.0, 0.0], [n_bins, len(needed)])
+        equal = self._equalities(left_there / scale, n_columns)
+        ones = np.repeat([1.0, 0.0], [n_bins, len(scale)])
         limits = np.column_stack([np.append(np.full(len(sides), -np.inf), ones), np.append(sides, ones)])
         columns, matrix = np.column_stack([low, high]), vstack([upper, equal], format="csr")
         others = len(sides) - len(bins) - len(self.bins)
         sizes = (
-            (n_bins * n_scales, len(needed), n_bins),
-            (len(bins), others, len(self.bins), n_bins, len(needed)),
+            (n_bins * n_scales, len(scale), n_bins),
+            (len(bins), others, len(self.bins), n_bins, len(scale)),
         )
         basis = None if elastic or not self.last else Basis(*map(_fitted, self.last, sizes))
         found = self.solver.minimum(cost, columns, matrix, limits, self.left(), basis)
@@ -222,21 +277,20 @@ class Cuts:
         parts /= parts.sum(axis=1, keepdims=True)
         totals = np.zeros(n_scales)
         np.add.at(totals, ends, -way * dual[len(bins) :][: len(ends)])
-        return Multipliers(bins, places, signs, dual[: len(bins)] / size, slopes, totals), parts
+        return Multipliers(bins, places, signs, roundings, dual[: len(bins)] / size, slopes, totals), parts
 
-    def _equalities(self, needed: Ints, n_columns: int) -> Any:
+    def _equalities(self, mass: Floats, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
         n_bins, n_scales, _ = self.problem.masses.shape
-        n_types, of_needed = n_bins * n_scales, np.arange(len(needed))
-        mass = self.problem.masses[:, :, needed] * self.problem.records[:, None, None] / self.scale[needed]
+        n_types, of_needed = n_bins * n_scales, np.arange(mass.shape[2])
         mass = mass.reshape(n_types, -1)
         types, at = np.nonzero(mass > 1e-13)
         entries = [
             (np.repeat(np.arange(n_bins), n_scales), np.arange(n_types), np.ones(n_types)),
             (n_bins + at, types, mass[types, at]),
-            (n_bins + of_needed, n_types + of_needed, np.full(len(needed), -1.0)),
+            (n_bins + of_needed, n_types + of_needed, np.full(len(of_needed), -1.0)),
         ]
-        return _sparse(entries, n_bins + len(needed), n_columns)
+        return _sparse(entries, n_bins + len(of_needed), n_columns)
 
 
 def _tangents(problem: Problem, node: Node, parts: Floats, mass: Floats) -> tuple[Floats, Flags, Floats]:

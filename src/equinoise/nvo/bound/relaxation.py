@@ -19,12 +19,15 @@ d[v] = b - M[k, v, k], then S >= n b - d, d the sum of what they lose. With f(d)
 convex, f(d) >= f(0) + the sum of f(d[v]) - f(0): no record that loses nothing has a part in that.
 """
 
+import math
+
 import numpy as np
 
 from equinoise._typing import Flags, Floats, Ints, NamedTuple
 
 _UNIT = 2.0**-53
 _FEW = 1000.0  # records of a bin: of more, one is lost in rounding
+PLAIN = math.inf, 1.0  # the rounding of a row that has none
 _LOOSER = 1e-12  # the limits are loosened by this, of high and of 1/n, so that a check that rounds is covered
 
 
@@ -64,13 +67,15 @@ class Node(NamedTuple):
 class Multipliers(NamedTuple):
     """Weights >= 0 of rows, and slopes > 0 of tangents, float64[R]: 1/S where -ln S[x] has its tangent.
 
-    A row is a bin, a place x and a sign (+1 for the upper limit, -1 for the lower one), all arrays [m].
-    Totals float64[V] are weights of a node's least (where positive) and most numbers (where negative).
+    A row is a bin, a place x, a sign (+1 for the upper limit, -1 for the lower one) and a rounding, the last
+    float64[m, 2], the others arrays [m]. Totals float64[V] are weights of a node's least (where positive) and
+    most numbers (where negative).
     """
 
     bins: Ints
     places: Ints
     signs: Floats
+    roundings: Floats
     weights: Floats
     slopes: Floats
     totals: Floats
@@ -92,14 +97,41 @@ def root(problem: Problem) -> Node:
     return Node(np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_), 0 * most, most)
 
 
-def left_sides(problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats) -> Floats:
+def rounded(mass: Floats, roundings: Floats) -> Floats:
+    """Return F(mass) of masses float64[..., m]; roundings float64[m, 2] are units and parts of a unit.
+
+    F counts whole units, and of what is left min(left/part, 1). It grows, and F(a + b) <= F(a) + F(b): so
+    where whole records leave at least b at a place, the sum of F over them is F(b) or more. That says more
+    than the sum does: a half of a record that leaves 2 b is no help to anybody (mixed integer rounding;
+    Nemhauser and Wolsey, 1990). An infinite unit stands for the mass itself.
+    """
+    unit, part = roundings.T
+    times = np.floor(mass / unit)
+    left = np.where(unit < np.inf, (mass / unit - times) / part, mass)
+    return np.asarray(np.where(unit < np.inf, times + np.minimum(left, 1.0), left))
+
+
+def odds(problem: Problem) -> float:
+    """Return how much all others leave at least, as a multiple of what one record leaves; never too much."""
+    return max(1.0 / problem.high - 1.0 - 2.0**-50, 0.0)
+
+
+def left_sides(
+    problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats, roundings: Floats
+) -> Floats:
     """Return L float64[m, V] of the rows ``sign (sum_v c[k, v] L[v]/n_k - limit S[x]) <= 0``.
 
     Without asked types L is M[k, :, x]. All types that a bin uses lie on the right side of the limit, one of
     the asked ones among them, and so does the best of these at x. So does the worse of that one and any type
-    that is used, and the average of these is what the row says.
+    that is used, and the average of these is what the row says. With a rounding F, S[x] is the sum of F(M)
+    over all records, and L high times what that is at least where a type is in use: F of what it leaves there
+    and F of what the others do.
     """
-    signed = signs[:, None] * problem.masses[bins, :, places]
+    mass = problem.masses[bins, :, places]
+    some = np.flatnonzero(roundings[:, 0] < np.inf)
+    own, others = (rounded(times * mass[some].T, roundings[some]).T for times in (1.0, odds(problem)))
+    mass[some] = problem.high * (own + (1.0 - _LOOSER) * others)
+    signed = signs[:, None] * mass
     asked = np.where(node.asked[bins], signed, np.inf).min(axis=1, keepdims=True)
     return np.asarray(signs[:, None] * np.maximum(signed, np.where(asked < np.inf, asked, -np.inf)))
 
@@ -128,7 +160,8 @@ def dual_bound(
     a few factors each; twice that is subtracted too.
     """
     limits = np.where(m.signs > 0.0, problem.high, problem.low)
-    price, size = _at_places(problem, m, m.signs * limits), _at_places(problem, m, limits)
+    plain = m.roundings[:, 0] == np.inf
+    price, size = _at_places(problem, m, m.signs * limits * plain), _at_places(problem, m, limits * plain)
     terms = gross = 0.0
     if objective:
         share = problem.share
@@ -138,9 +171,11 @@ def dual_bound(
         logs = np.log(problem.records * m.slopes)
         terms = float(share @ (logs + 1.0))
         gross = float(share @ (np.abs(logs) + 2.0))
-    left = left_sides(problem, node, m.bins, m.places, m.signs)
+    left = left_sides(problem, node, m.bins, m.places, m.signs, m.roundings)
     left *= (m.weights / problem.records[m.bins])[:, None]
-    worth, absolute = problem.masses @ price, problem.masses @ size
+    some = np.flatnonzero(~plain & (m.weights > 0.0))
+    counted = rounded(problem.masses[:, :, m.places[some]], m.roundings[some]) @ (limits * m.weights)[some]
+    worth, absolute = problem.masses @ price + counted, problem.masses @ size + counted
     ends = np.where(m.totals > 0.0, node.least, node.most)
     terms += float(m.totals @ ends)
     gross += float(np.abs(m.totals) @ ends)
@@ -199,7 +234,9 @@ def _gain(z: Floats) -> Floats:
 def least_masses(problem: Problem, node: Node) -> Floats:
     """Return what a bin's own mass is at least where a scale is in use, float64[R, V]."""
     bins = np.arange(len(problem.records))
-    return left_sides(problem, node, bins, problem.occupied, np.ones(len(bins))) / problem.high
+    ones = np.ones(len(bins))
+    left = left_sides(problem, node, bins, problem.occupied, ones, np.outer(ones, PLAIN))
+    return left / problem.high
 
 
 def _at_places(problem: Problem, m: Multipliers, factors: Floats) -> Floats:
