@@ -120,7 +120,9 @@ MAX_SCALES = 1024
 _SMALLEST_MULTIPLE = 0.001
 _NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
 _SCALE_DIGITS = 1e-9
-_WIDEST, _NARROWEST, _STEPS = 4.0, 0.2, 12  # of default steps: of the range (all bins are alike), of a bin
+_WIDE = 4.0, 0.4  # of default scales, in ranges: to the first all bins are alike
+_REACH = 0.04  # and where 1 - e^-epsilon of a record must come from others, about how far these are
+_STEPS, _FIRST, _LAST = 8, 0.4, 0.25  # and geometric steps, from a part of that to a part of a bin
 
 
 def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
@@ -132,7 +134,9 @@ def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
 def chosen_scales(scales: Any, histogram: Histogram, epsilon: float) -> Floats:
     """Return what :class:`equinoise.nvo.NoiseGame` is given as float64[V], normalised.
 
-    Of geometric steps the first satisfies everybody: it is at least sufficient for any data.
+    Of geometric steps the first satisfies everybody: it is at least sufficient for any data. By default there
+    is one that satisfies everybody in these data, none at all, and steps between, most of them where records
+    choose (benchmarks/nvo_columns.csv): within the distance over which others hide them.
     """
     unit, bins = histogram.sensitivity / epsilon, histogram.n_bins
     if not (math.isfinite(unit * PAPER[0]) and unit * _SMALLEST_MULTIPLE > 0.0):
@@ -142,9 +146,10 @@ def chosen_scales(scales: Any, histogram: Histogram, epsilon: float) -> Floats:
         most = max(PAPER[0] * unit, sufficient_scale(histogram.n, bins, epsilon))
         return _elementary.geometric(most, _SMALLEST_MULTIPLE * unit, number)
     if isinstance(scales, str) and scales == "default":
-        steps = _elementary.geometric(_WIDEST, _NARROWEST / bins, _STEPS)
+        reach = min(_REACH / -math.expm1(-epsilon), _WIDE[0])
+        steps = _elementary.geometric(max(_FIRST * reach, 1.0 / bins), _LAST / bins, _STEPS)
         enough = uniform_scale(histogram, epsilon, "smallest")
-        return np.unique([*steps, enough, _NO_NOISE / bins])[::-1].copy()
+        return np.unique([*_WIDE, reach, *steps, enough, _NO_NOISE / bins])[::-1].copy()
     return named("scales", scales, unit)
 
 

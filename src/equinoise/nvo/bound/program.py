@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from equinoise import replicates
-from equinoise._typing import Any, Flags, Floats, Ints, NamedTuple
+from equinoise._typing import Any, Flags, Floats, NamedTuple
 from equinoise.nvo.bound.relaxation import (
     PLAIN,
     Multipliers,
@@ -18,7 +18,7 @@ from equinoise.nvo.bound.relaxation import (
     odds,
     rounded,
 )
-from equinoise.nvo.bound.solver import BASIC, Basis, Solver
+from equinoise.nvo.bound.solver import Basis, Solver
 
 _SPREAD = 8  # tangents of an occupied bin at the start
 _PATIENCE = 3  # linear programs that a tangent lives on for without being used
@@ -79,7 +79,7 @@ class Cuts:
         self.whole = np.zeros(len(self.bins), dtype=np.bool_)
         self.parts = np.full((n_bins, n_scales), 1.0 / n_scales)
         self.solver = Solver()
-        self.last: list[list[Ints]] = []
+        self.last: list[list[Any]] = []
 
     def relax(self, node: Node, gap: float, enough: float = math.inf, part: float = 0.0) -> Solution:
         """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value.
@@ -195,9 +195,9 @@ class Cuts:
     def _solve(self, node: Node, *, elastic: bool = False) -> tuple[Multipliers, Floats] | None:
         """Solve one linear program; return its multipliers and parts float64[R, V], None without a solution.
 
-        Variables are the parts, the masses (in units near their values) that rows or tangents name, and for
-        every occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and minimises
-        by how much all rows are allowed to fail: its multipliers say why they fail.
+        Variables are the parts, the masses (in units near their values) that rows or tangents look at, and
+        for every occupied bin t >= -ln(mass); sum q t is minimised. An elastic program has no tangents and
+        minimises by how much all rows are allowed to fail: its multipliers say why they fail.
         """
         from scipy.sparse import vstack
 
@@ -261,7 +261,11 @@ class Cuts:
             (n_bins * n_scales, len(scale), n_bins),
             (len(bins), others, len(self.bins), n_bins, len(scale)),
         )
-        basis = None if elastic or not self.last else Basis(*map(_fitted, self.last, sizes))
+        basis = (
+            None
+            if elastic or not self.last
+            else Basis(*(self._fitted(*each) for each in zip(self.last, sizes, strict=True)))
+        )
         found = self.solver.minimum(cost, columns, matrix, limits, self.left(), basis)
         if found is None:
             return None
@@ -278,6 +282,12 @@ class Cuts:
         totals = np.zeros(n_scales)
         np.add.at(totals, ends, -way * dual[len(bins) :][: len(ends)])
         return Multipliers(bins, places, signs, roundings, dual[: len(bins)] / size, slopes, totals), parts
+
+    def _fitted(self, parts: list[Any], sizes: tuple[int, ...]) -> Any:
+        """Return statuses of so many columns or rows of each kind: those known, the others are basic."""
+        pairs = zip(parts, sizes, strict=True)
+        more = (np.append(part, np.full(size, self.solver.basic))[:size] for part, size in pairs)
+        return np.concatenate(list(more))
 
     def _equalities(self, mass: Floats, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
@@ -313,12 +323,6 @@ def _tangents(problem: Problem, node: Node, parts: Floats, mass: Floats) -> tupl
             values, kinds = np.where(better, value, values), np.where(better, whole, kinds)
             points = np.where(better, np.take_along_axis(tried, at, axis=1)[:, 0], points)
     return points, kinds, values
-
-
-def _fitted(parts: list[Ints], sizes: tuple[int, ...]) -> Ints:
-    """Return statuses of so many columns or rows of each kind: those known, the others are basic."""
-    pairs = zip(parts, sizes, strict=True)
-    return np.concatenate([np.append(part, np.full(size, BASIC))[:size] for part, size in pairs])
 
 
 def _sparse(entries: list[Any], n_rows: int, n_columns: int) -> Any:

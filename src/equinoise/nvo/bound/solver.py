@@ -4,20 +4,18 @@ import math
 
 import numpy as np
 
-from equinoise._typing import Any, Floats, Ints, NamedTuple
+from equinoise._typing import Any, Floats, NamedTuple
 
 _ITERATIONS = 3  # times the rows: from another basis no more, then from none
 _NEVER = 100  # times the rows: what takes more does not end
 _SCALING = 4  # HiGHS's scaling by the largest value of a row: with its default some programs never end
 
-BASIC = 1  # HiGHS's number of a basic variable; 0 is one at its lower limit
-
 
 class Basis(NamedTuple):
-    """HiGHS's statuses of variables and rows, int64[n] and int64[m]."""
+    """HiGHS's own statuses of variables and rows, object[n] and object[m]: as numbers they take long."""
 
-    columns: Ints
-    rows: Ints
+    columns: Any
+    rows: Any
 
 
 class Minimum(NamedTuple):
@@ -35,7 +33,7 @@ class Solver:
         import highspy
 
         plain: Any = highspy.Highs.__base__  # which prints no line when it is made
-        self.highs, self.of = plain(), highspy
+        self.highs, self.of, self.basic = plain(), highspy, highspy.HighsBasisStatus.kBasic
         for name, value in (("output_flag", False), ("threads", 1), ("simplex_scale_strategy", _SCALING)):
             self.highs.setOptionValue(name, value)
 
@@ -64,16 +62,15 @@ class Solver:
         if self.highs.getModelStatus() != self.of.HighsModelStatus.kOptimal:
             return None
         found, ended = self.highs.getSolution(), self.highs.getBasis()
-        statuses = (np.array([int(each) for each in part]) for part in (ended.col_status, ended.row_status))
+        statuses = (np.array(part, dtype=object) for part in (ended.col_status, ended.row_status))
         return Minimum(np.array(found.col_value), np.array(found.row_dual), Basis(*statuses))
 
     def _runs(self, basis: Basis | None) -> bool:
         """Run from a basis, which may have too many or too few basic variables; return whether that ended."""
         most = _NEVER
         if basis is not None:
-            start, of = self.of.HighsBasis(), [self.of.HighsBasisStatus(i) for i in range(5)]
-            start.col_status = [of[i] for i in basis.columns.tolist()]
-            start.row_status = [of[i] for i in basis.rows.tolist()]
+            start = self.of.HighsBasis()
+            start.col_status, start.row_status = basis.columns.tolist(), basis.rows.tolist()
             start.valid = start.alien = True
             self.highs.setBasis(start)
             most = _ITERATIONS
