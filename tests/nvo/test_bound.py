@@ -6,6 +6,7 @@ import decimal
 import itertools
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import highspy
 import numba
@@ -19,6 +20,7 @@ from tests import naive_profiles as naive, real_columns
 from equinoise.nvo import Histogram, NoiseGame, bound as branching
 from equinoise.nvo.bound import lower_bound, program as bound, relaxation
 from equinoise.nvo.bound.relaxation import (
+    PLAIN,
     Multipliers,
     Node,
     dual_bound,
@@ -27,6 +29,7 @@ from equinoise.nvo.bound.relaxation import (
     lifts,
     make_problem,
     root,
+    rounded,
 )
 from equinoise.nvo.bound.solver import Basis, Solver
 from equinoise.nvo.search import exhaustive
@@ -56,12 +59,14 @@ def no_lifts(monkeypatch):
     """The relaxation that knows nothing of a bin's own mass but its rows."""
     for module in (bound, relaxation):
         monkeypatch.setattr(module, "lifts", lambda problem, _, bins, *__: 0.0 * problem.masses[bins, :, 0])
+    monkeypatch.setattr(bound.Cuts, "_round", lambda *_: 0.0)
 
 
 @pytest.fixture
 def parts_of_records(monkeypatch):
     """The relaxation that knows the least masses, but not that records are whole."""
     monkeypatch.setattr(relaxation, "_FEW", 0.0)
+    monkeypatch.setattr(bound.Cuts, "_round", lambda *_: 0.0)
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -203,6 +208,14 @@ def certified_profiles(masses, counts, epsilon):
             yield np.array(profile), naive.divergence(masses, profile)
 
 
+def some_roundings(rng, signs):
+    """Of rows of the upper limit, half of them with one."""
+    m = len(signs)
+    drawn = np.column_stack([np.exp(rng.uniform(-6.0, 1.0, m)), rng.uniform(0.05, 1.0, m)])
+    drawn[rng.random(m) < 0.2] = 2.0**60, 2.0**-64  # what is left is cut at 1/16
+    return np.where(((signs > 0.0) & (rng.random(m) < 0.5))[:, None], drawn, PLAIN)
+
+
 @settings(max_examples=150 if COMPILED else 20)
 @given(st.integers(0, 10**6))
 def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
@@ -223,10 +236,12 @@ def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
             np.where(rng.random(shape[1]) < 0.5, numbers, counts.sum()),
         )
         m = int(rng.integers(0, 8))
+        signs = rng.choice([-1.0, 1.0], m) if problem.low > 0 else np.ones(m)
         multipliers = Multipliers(
             rng.integers(0, shape[0], m),
             rng.integers(0, shape[2], m),
-            rng.choice([-1.0, 1.0], m) if problem.low > 0 else np.ones(m),
+            signs,
+            some_roundings(rng, signs),
             np.exp(rng.uniform(-12.0, 4.0, m)),
             np.exp(rng.uniform(-3.0, 3.0, shape[0])),
             np.exp(rng.uniform(-12.0, 2.0, shape[1])) * rng.choice([-1.0, 0.0, 1.0], shape[1]),
@@ -330,6 +345,31 @@ def test_a_bin_has_the_least_mass_of_every_scale_in_use(seed):
     assert tight < 2.0 or tight == math.inf
 
 
+@given(st.data())
+def test_a_rounding_grows_and_a_sum_of_it_is_no_less_than_that_of_the_sum(data):
+    """To 1e-13 of itself, ten times less than left_sides allows for; and cut at a sixteenth."""
+    unit, part = data.draw(st.floats(1e-3, 10.0)), data.draw(st.floats(0.05, 1.0))
+    a, b = (data.draw(st.just(0.0) | st.floats(1e-200, 20.0)) for _ in range(2))
+    both = np.array([(unit, part), (2.0**60, part * 2.0**-64), PLAIN])
+    of_a, of_b, of_sum = (rounded(np.full(3, each), both) for each in (a, b, a + b))
+    assert (of_sum <= (of_a + of_b) * (1.0 + 1e-13)).all()
+    assert (of_sum >= np.maximum(of_a, of_b) * (1.0 - 1e-13)).all()
+    whole = math.floor(Fraction(a) / Fraction(unit))
+    left = Fraction(a) / Fraction(unit) - whole
+    truth = whole + min(left / Fraction(part), 1), min(Fraction(a) * 16 / Fraction(part), 1), Fraction(a)
+    np.testing.assert_allclose(of_a, [float(each) for each in truth], rtol=1e-13)
+
+
+def test_no_part_of_a_record_helps_a_lone_one(request):
+    """Beside three who need nobody: a part of one with wide noise would do on average, for a 20th of it."""
+    masses, counts = np.array(naive.kernel(3, [0.95, 0.15, 0.01])), np.array([1, 3, 0])
+    truth = exhaustive(masses, counts, 5.0)
+    assert truth.certified
+    assert 0.9 * truth.kl <= lower_bound(masses, counts, 5.0, nodes=1) <= truth.kl
+    request.getfixturevalue("parts_of_records")
+    assert lower_bound(masses, counts, 5.0, nodes=1) <= 0.1 * truth.kl
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_hold_for_every_certified_profile_of_the_node(seed):
     """Asked types sharpen the left sides, and no certified profile that uses one of them is cut off."""
@@ -350,6 +390,12 @@ def test_rows_hold_for_every_certified_profile_of_the_node(seed):
             value = (left * own[bins]).sum(axis=1) / problem.records[bins]
             if limit > 0.0:
                 assert (sign * (value - limit * mass[places]) <= 1e-12).all()
+            if sign > 0.0:  # and with whole records counted
+                roundings = some_roundings(rng, signs)
+                rows = left_sides(problem, plain._replace(asked=asked), bins, places, signs, roundings)
+                value = (rows * own[bins]).sum(axis=1) / problem.records[bins]
+                seen = np.einsum("kv,kvx->x", own, rounded(problem.masses[:, :, places], roundings))
+                assert (value <= limit * seen * (1.0 + 1e-11)).all()
             before = left_sides(problem, plain, bins, places, signs)
             assert (sign * (left - before) >= 0.0).all()
             np.testing.assert_array_equal(before, problem.masses[bins, :, places])
@@ -418,6 +464,11 @@ def test_a_part_of_a_record_is_none():
     assert 0.999 * truth.kl <= lower_bound(masses, counts, 3.0) <= truth.kl
 
 
+def any_basis(rng, *sizes):
+    statuses = np.array([highspy.HighsBasisStatus.kLower, highspy.HighsBasisStatus.kBasic], dtype=object)
+    return Basis(*(statuses[rng.integers(0, 2, size)] for size in sizes))
+
+
 @pytest.mark.parametrize("wrong", ["noise", "zero", "huge", "swapped", "basis", "fails", "infeasible"])
 def test_a_solver_that_lies_does_no_harm(wrong, monkeypatch):
     """Multipliers of any kind, a claim that there is no solution: the bound is worse, never too large."""
@@ -430,7 +481,7 @@ def test_a_solver_that_lies_does_no_harm(wrong, monkeypatch):
         if wrong == "infeasible" and given[1].sum() != 1.0 and rng.random() < 0.5:
             return None
         if wrong == "basis":
-            return found._replace(basis=Basis(*(rng.integers(0, 2, len(part)) for part in found.basis)))
+            return found._replace(basis=any_basis(rng, *map(len, found.basis)))
         dual = found.multipliers
         lies = {
             "noise": dual * np.exp(rng.normal(0.0, 1.0, len(dual))) - rng.random(len(dual)) * 0.01,
@@ -485,7 +536,7 @@ def test_rounding_is_paid_for_by_any_multipliers(n_bins):
         everybody = np.array([counts.sum()])
         all_of_it = Node(np.ones((n_bins, 1), bool), np.zeros((n_bins, 1), bool), 0 * everybody, everybody)
         none, slopes = np.zeros(0, dtype=np.int64), 1.0 / (counts @ masses[:, 0])
-        of = Multipliers(none, none, np.ones(0), np.ones(0), slopes, np.zeros(1))
+        of = Multipliers(none, none, np.ones(0), np.ones((0, 2)), np.ones(0), slopes, np.zeros(1))
         value, _ = dual_bound(a_problem(masses, counts, 3.0), all_of_it, of)
         assert kl - Decimal("1e-10") < Decimal(value) <= kl
 
@@ -642,7 +693,7 @@ def test_a_program_from_any_basis_ends_where_one_from_none_does():
         rows = np.column_stack([np.full(m, 0.1), np.full(m, np.inf)])
         plain = solver.minimum(cost, columns, matrix, rows, math.inf, None)
         truth = linprog(cost, -matrix.toarray(), -rows[:, 0], bounds=columns)
-        basis = Basis(rng.integers(0, 2, n), rng.integers(0, 2, m))
+        basis = any_basis(rng, n, m)
         for start in (plain.basis, basis):
             found = solver.minimum(cost, columns, matrix, rows, math.inf, start)
             assert cost @ found.x == pytest.approx(truth.fun, abs=1e-9)

@@ -28,7 +28,7 @@ _CLOSE = 2e-7  # nearer than this a linear program's tolerance does not come
 _ROUNDS = 60
 _NEVER = 2.0**60  # a unit that nothing reaches
 _UNITS, _DIVISORS = 10, 3  # the roundings that are tried: of what most is left of, and of its parts
-_LEAST_PART, _MOST_UNITS = 0.05, 20
+_LEAST_PART, _MOST_UNITS, _SMALLEST_NEED = 0.05, 20, 1e-100
 _GAINED = 1e-3  # by which part a row with a rounding must fail to be added
 _USED = 1e-9  # a smaller part of a bin's records is rounding
 _SMALLEST = 1e-6  # where a row fails, a tangent is no nearer to 0 than this part of the mass
@@ -164,10 +164,11 @@ class Cuts:
             own, left = problem.masses[i, :, x], np.where(bins != i, problem.masses[bins, scales, x], 0.0)
             most = left[np.argsort(-left * given, kind="stable")[:_UNITS]]
             most = (most / np.arange(1, _DIVISORS + 1)[:, None]).ravel()
-            for need in times * own[scales[bins == i]] if times > 0.0 else ():
-                part = np.divide(need, most, out=np.zeros(len(most)), where=most > 0.0)
-                fine = (part < _MOST_UNITS) & (part % 1.0 > _LEAST_PART)
-                roundings = np.column_stack([most, part % 1.0])[fine]
+            needs = times * own[scales[bins == i]]
+            for need in needs[needs > _SMALLEST_NEED].tolist():
+                units = most[most * _MOST_UNITS > need]
+                roundings = np.column_stack([units, need / units % 1.0])
+                roundings = roundings[roundings[:, 1] > _LEAST_PART]
                 roundings = np.vstack([roundings, (_NEVER, need / _NEVER)])
                 needed, found = (
                     parts[i] @ rounded(times * own[:, None], roundings),
@@ -186,8 +187,7 @@ class Cuts:
         places = np.arange(len(mass))
         for i in np.flatnonzero(node.asked.any(axis=1)):
             bins, signs = np.full(len(mass), i), np.full(len(mass), sign)
-            plain = np.outer(np.ones(len(mass)), PLAIN)
-            left[i] = left_sides(self.problem, node, bins, places, signs, plain) @ parts[i]
+            left[i] = left_sides(self.problem, node, bins, places, signs) @ parts[i]
         right = limit * mass
         fails: Floats = np.divide(sign * (left - right), right, out=np.zeros_like(left), where=right > 0.0)
         return fails

@@ -17,6 +17,8 @@ mix of a scale too narrow for the mass at hand with a wide one, which averages a
 Second, records are whole. If the n records of a bin would leave b each at the narrowest scale and lose
 d[v] = b - M[k, v, k], then S >= n b - d, d the sum of what they lose. With f(d) = h(g (n b - d)), which is
 convex, f(d) >= f(0) + the sum of f(d[v]) - f(0): no record that loses nothing has a part in that.
+
+And what a bin's only record needs whole records must give: rows that count them (:func:`rounded`) are added.
 """
 
 import math
@@ -117,7 +119,7 @@ def odds(problem: Problem) -> float:
 
 
 def left_sides(
-    problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats, roundings: Floats
+    problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats, roundings: Floats | None = None
 ) -> Floats:
     """Return L float64[m, V] of the rows ``sign (sum_v c[k, v] L[v]/n_k - limit S[x]) <= 0``.
 
@@ -128,9 +130,10 @@ def left_sides(
     and F of what the others do.
     """
     mass = problem.masses[bins, :, places]
-    some = np.flatnonzero(roundings[:, 0] < np.inf)
-    own, others = (rounded(times * mass[some].T, roundings[some]).T for times in (1.0, odds(problem)))
-    mass[some] = problem.high * (own + (1.0 - _LOOSER) * others)
+    if roundings is not None:
+        some = np.flatnonzero(roundings[:, 0] < np.inf)
+        own, others = (rounded(times * mass[some].T, roundings[some]).T for times in (1.0, odds(problem)))
+        mass[some] = problem.high * (own + (1.0 - _LOOSER) * others)
     signed = signs[:, None] * mass
     asked = np.where(node.asked[bins], signed, np.inf).min(axis=1, keepdims=True)
     return np.asarray(signs[:, None] * np.maximum(signed, np.where(asked < np.inf, asked, -np.inf)))
@@ -234,9 +237,7 @@ def _gain(z: Floats) -> Floats:
 def least_masses(problem: Problem, node: Node) -> Floats:
     """Return what a bin's own mass is at least where a scale is in use, float64[R, V]."""
     bins = np.arange(len(problem.records))
-    ones = np.ones(len(bins))
-    left = left_sides(problem, node, bins, problem.occupied, ones, np.outer(ones, PLAIN))
-    return left / problem.high
+    return left_sides(problem, node, bins, problem.occupied, np.ones(len(bins))) / problem.high
 
 
 def _at_places(problem: Problem, m: Multipliers, factors: Floats) -> Floats:
