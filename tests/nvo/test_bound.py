@@ -28,6 +28,7 @@ from equinoise.nvo.bound.relaxation import (
     left_sides,
     lifts,
     make_problem,
+    odds,
     root,
     rounded,
 )
@@ -358,6 +359,13 @@ def test_a_rounding_grows_and_a_sum_of_it_is_no_less_than_that_of_the_sum(data):
     left = Fraction(a) / Fraction(unit) - whole
     truth = whole + min(left / Fraction(part), 1), min(Fraction(a) * 16 / Fraction(part), 1), Fraction(a)
     np.testing.assert_allclose(of_a, [float(each) for each in truth], rtol=1e-13)
+
+
+def test_others_are_never_asked_for_too_much():
+    for epsilon in np.geomspace(1e-3, 40.0, 50):
+        problem = a_problem(np.array(naive.kernel(3, [1.0])), np.array([1, 2, 3]), float(epsilon))
+        truth = 1 / Fraction(problem.high) - 1
+        assert truth - Fraction(1, 10**14) < Fraction(odds(problem)) <= truth
 
 
 def test_no_part_of_a_record_helps_a_lone_one(request):

@@ -186,8 +186,9 @@ class NoiseGame(LimitedGame):
     scales : {"default", "paper", "extended"}, int or float64[V]
         What there is to choose from. "default" has the smallest uniform scale that is enough for these data,
         none (all mass in a record's own bin), and steps from where all bins are alike, most of them where
-        epsilon lets records choose. "paper" are 3, 2, 1, 0.33 and 0.2 times sensitivity/epsilon, "extended" has 0.001 times it as well, an int asks
-        for so many geometric steps, and an array gives the scales, in normalised units.
+        epsilon lets records choose. "paper" are 3, 2, 1, 0.33 and 0.2 times sensitivity/epsilon, "extended"
+        has 0.001 times it as well, an int asks for so many geometric steps, and an array gives the scales, in
+        normalised units.
 
     Notes
     -----
