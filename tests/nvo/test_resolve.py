@@ -126,7 +126,10 @@ def test_threads_do_not_matter(monkeypatch):
             assert resolve(profile, None, 10, executor=pool, progress="again", **how) == plain
         assert min(np.diff([0.0, *shares])) > -1e-9  # sums of shares are rounded
         assert shares[-1] == N_BINS
+    told, tick = [], replicates.tick
+    monkeypatch.setattr(replicates, "tick", lambda work=0.0: (told.append(work), tick(work)))
     assert resolve(profile, None, 10) == plain
+    assert sum(told) == pytest.approx(N_BINS)
 
 
 def test_two_are_solved_at_a_time_but_by_what_a_user_gives(monkeypatch):
