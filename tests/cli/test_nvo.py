@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import csv
 import json
 import os
@@ -9,14 +10,17 @@ import re
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from equinoise import replicates
 from equinoise.cli import main
 from equinoise.mechanisms.laplace import _measurement
+from equinoise.nvo.release import composition
 from equinoise.nvo.release.composition import compose_pure
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -446,6 +450,33 @@ def test_an_interrupted_search_is_no_release(capsys, monkeypatch, calls):
     assert main([*GOOD, "--resolve", "3", "--bound", "none"]) == 130
     assert capsys.readouterr().err.endswith("equinoise: interrupted\n")
     assert not Path("release").exists()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("more", [[], ["--jobs", "1"], ["--jobs", "3", "--restarts", "2"]])
+def test_ctrl_c_ends_what_is_solved_again_on_threads(capsys, monkeypatch, more):
+    from equinoise.nvo.search.kernels import moves
+
+    assert main([*GOOD, "--bound", "none"]) == 0
+    before = {path: path.read_bytes() for path in Path("release").rglob("*.*")}
+    resolve, begun, ended = composition.resolve, time.monotonic(), []
+
+    def anneal(*arguments):
+        _thread.interrupt_main()
+        while time.monotonic() < begun + 60.0:
+            replicates.tick()
+            time.sleep(0.01)
+        ended.append(arguments)
+
+    def again(*arguments, **options):
+        monkeypatch.setattr(moves, "anneal", anneal)
+        return resolve(*arguments, **options)
+
+    monkeypatch.setattr(composition, "resolve", again)
+    assert main([*GOOD, "--resolve", "5", "--bound", "none", *more]) == 130
+    assert capsys.readouterr().err.endswith("equinoise: interrupted\n")
+    assert not ended
+    assert {path: path.read_bytes() for path in Path("release").rglob("*.*")} == before
 
 
 def test_a_folder_with_other_files_is_refused_before_the_work(capsys):

@@ -54,6 +54,11 @@ def refuse_large(noise: Noise, bins: Ints) -> None:
         raise ValueError(f"n_bins must be small enough for noise of 2 GiB here, got {found}")
 
 
+def at_once(noise: Noise, bins: Ints) -> int:
+    """Return of how many games the masses of the given bins take 2 GiB together, at least 1."""
+    return max(1, _LARGEST // (len(bins) * noise.n_scales * noise.n_bins))
+
+
 def exponentials(exponent: Floats) -> Floats:
     """Return e^x of x float64[...], and 0 below e^-690: so far away there is no noise.
 

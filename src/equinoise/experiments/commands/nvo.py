@@ -3,7 +3,7 @@
 import math
 import secrets
 import time
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -132,15 +132,19 @@ def solve(
     search: str = "anneal",
     restarts: int = 1,
     seed: int = 0,
+    block: int = 1,
     executor: Executor | None = None,
     progress: bool | str = False,
 ) -> Profile:
-    """Search from `restarts` seeds and return the best profile: most records satisfied, then the least KL."""
+    """Search from `restarts` seeds and return the best profile: most records satisfied, then the least KL.
+
+    `block` of them follow each other in one thread.
+    """
     how = SEARCHES[_checks.choice("search", search, SEARCHES)]
     game = NoiseGame(histogram, epsilon, scales)
     n = checked_restarts(restarts, histogram.n_bins * len(game.scales))
     task = partial(_search, game, how.method, seed)
-    found = replicates.run(task, n, block=1, executor=executor, progress=progress)
+    found = replicates.run(task, n, block=block, executor=executor, progress=progress)
     profiles = [
         game.profile(counts, how.label, seed=seed + r, converged=bool(converged), rounds=int(rounds))
         for r, (counts, converged, rounds) in enumerate(zip(*found.values(), strict=True))
@@ -323,8 +327,11 @@ def release(
     good = released.certified and (within or released is not profile)
     resolved, number = None, None if parameters.resolve == "all" else int(parameters.resolve)
     if number != 0 and good and released is profile:
-        again, bar = partial(solve, epsilon=profile.game.epsilon, **how), "solving again without a record"
-        resolved = composition.resolve(profile, number, rows, solve=again, progress=progress and bar)
+        again = partial(solve, epsilon=profile.game.epsilon, **how, block=parameters.restarts)
+        bar = progress and "solving again without a record"
+        threads = ThreadPoolExecutor(replicates.workers()) if executor is None else nullcontext(executor)
+        with threads as pool:
+            resolved = composition.resolve(profile, number, rows, solve=again, executor=pool, progress=bar)
     sample = released.sample(rows, seed) if good else None
     seconds = time.perf_counter() - begun
     return Release(parameters, column, profile, others, lower_bound, facts, beside, resolved, sample, seconds)

@@ -8,13 +8,15 @@ privacy losses add up. Here their sum is bounded for the worst record, by the di
 import heapq
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from equinoise import _checks, replicates
-from equinoise._typing import Any, Callable, Floats, Ints, NamedTuple, Sequence
-from equinoise.nvo.noise import Noise
+from equinoise._typing import Any, Callable, Executor, Floats, Ints, NamedTuple, Sequence
+from equinoise.nvo.noise import Noise, at_once
 from equinoise.nvo.profile import Evaluation, Profile, released
+from equinoise.nvo.registry import SEARCHES
 
 DELTA = 1e-5
 _ORDERS = 1.0 + 2.0 ** np.arange(-3.0, 10.25, 0.5)  # of the Rényi divergences
@@ -148,39 +150,76 @@ def resolve(
     *,
     delta: float = DELTA,
     solve: Callable[[Any], Profile] | None = None,
+    executor: Executor | None = None,
     progress: bool | str = False,
 ) -> Resolved:
     """Return the largest loss where the game is solved again without a record: its scales are then others.
 
     Records of the bins with the fewest come first; with None all are tried. Bins, options and the seed stay
     as they are, or `solve` makes a profile of a histogram. The loss is ln(P/Q), P what is released and Q
-    what would be; infinite where only one of them knows an outcome.
+    what would be; infinite where only one of them knows an outcome. On an executor, by default threads of
+    this process, several are solved at a time, as many as 2 GiB have room for; `solve` is called in this
+    thread unless an executor is given. The result is the same.
     """
     histogram, m = profile.histogram, _checks.integer("rows", rows or profile.game.n, 1)
     tried = histogram.n if records is None else min(_checks.integer("records", records, 1), histogram.n)
     if solve is None and profile.found_by is None:
         raise ValueError(f"profile must be a search's, to be solved again, got {profile.method!r}")
-    name, options = profile.found_by or ("", {})
-
-    def again(less: Any) -> Profile:
-        scales = {} if profile.game.asked is None else {"scales": profile.game.asked}
-        game = replace(profile.game, histogram=less, **scales)
-        return getattr(game, name)(**options)  # type: ignore[no-any-return]
-
     order = np.argsort(histogram.counts[histogram.bin_of], kind="stable")[:tried]
-    pairs, bins = [], np.unique(histogram.bin_of[order])[: None if histogram.n > 2 else 0]
-    with replicates.showing(progress, work=max(len(bins), 1)):
-        for k in bins.tolist():  # records of one bin are alike
-            p, q = profile.pmf, (solve or again)(histogram.without(k)).pmf
-            replicates.tick(0.0 if solve is None else 1.0)  # a search of ours has told of itself
-            there = p > 0.0
-            if (there != (q > 0.0)).any():
-                return Resolved(math.inf, math.inf, tried)
-            pairs.append((np.log(p[there]) - np.log(q[there]), p[there]))
-    if not pairs:
+    bins, p = np.unique(histogram.bin_of[order]), profile.pmf  # records of one bin are alike
+    again, told = solve or partial(_again, profile), 0.0 if solve is None else 1.0
+    task = partial(_without, again, told, histogram, p, bins)
+    try:
+        if histogram.n == 2:
+            raise _Revealed
+        if solve is None or executor is not None:
+            most = at_once(profile.game.noise, np.flatnonzero(histogram.counts))
+            block = 1 if replicates.workers(executor) <= most else -(-len(bins) // most)
+            (found,) = replicates.run(task, len(bins), block=block, executor=executor, progress=progress)
+        else:
+            with replicates.showing(progress, work=len(bins)):
+                (found,) = task(0, len(bins))
+    except _Revealed:
         return Resolved(math.inf, math.inf, tried)
-    one = [float(np.abs(loss).max()) for loss, _ in pairs]
-    return Resolved(max(one), _least(one, pairs.__getitem__, m, delta), tried)
+    there = p > 0.0
+    losses = [np.log(p[there]) - np.log(q[there]) for q in found]
+    one = [float(np.abs(loss).max()) for loss in losses]
+    return Resolved(max(one), _least(one, lambda i: (losses[i], p[there]), m, delta), tried)
+
+
+class _Revealed(Exception):
+    """A record without which other outcomes are possible: no other one needs to be tried."""
+
+
+def _again(profile: Profile, less: Any) -> Profile:
+    """Solve the game of a profile again, of fewer records."""
+    game, (name, options) = profile.game, profile.found_by or ("", {})
+    scales = {} if game.asked is None else {"scales": game.asked}
+    return getattr(replace(game, histogram=less, **scales), name)(**options)  # type: ignore[no-any-return]
+
+
+def _without(
+    solve: Callable[[Any], Profile], told: float, of: Any, p: Floats, bins: Ints, start: int, stop: int
+) -> tuple[Floats]:
+    """Return what is released without a record of each bin from start to stop, float64[B, K].
+
+    `told` is the work to tell of for each: 0 for a search of ours, which tells itself.
+    """
+    found = np.empty((stop - start, len(p)))
+    for i, k in enumerate(bins[start:stop].tolist()):
+        found[i] = _solved(solve(of.without(k)))
+        if ((p > 0.0) != (found[i] > 0.0)).any():
+            raise _Revealed
+        replicates.tick(told)
+    return (found,)
+
+
+def _solved(made: Profile) -> Floats:
+    """Return what a profile releases; a search that Ctrl-C ended has its best so far, and no solution."""
+    gave_up = SEARCHES["best-response"].label  # after its rounds, which is not an interruption
+    if isinstance(made, Profile) and not made.converged and made.method != gave_up:
+        raise KeyboardInterrupt
+    return made.pmf
 
 
 def _accountant(draws: int, delta: float) -> Any:
