@@ -223,9 +223,9 @@ class Release:
     def losses(self) -> list[tuple[str, float | None, float | None]]:
         """Return what a record loses at most, as what happens to it, epsilon of one row, and of all rows."""
         one, whole = self.certificate["realised_epsilon"], self.certificate["composed"]
-        found = [
+        found: list[tuple[str, float | None, float | None]] = [
             ("removal, the worst record", float(one["removal"]), float(whole["removal"])),
-            ("  half of the records", None, whole["median"]),
+            ("  half of the records", None, float(whole["median"])),
             ("addition of one more", float(one["addition"]), float(whole["addition"])),
         ]
         if self.resolved is not None:
