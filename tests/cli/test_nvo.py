@@ -374,6 +374,16 @@ def test_a_total_for_all_rows_gives_the_epsilon_of_one(capsys):
     assert 1 / 50 <= certificate["epsilon"] < 1.0
 
 
+def test_rows_that_no_memory_holds_are_refused_before_the_work(capsys, monkeypatch):
+    if hasattr(os, "sysconf"):
+        monkeypatch.setattr(os, "sysconf", lambda name: 40_000)  # pages, and bytes of one
+        assert main([*GOOD, "--rows", "20000000"]) == 2
+        assert (
+            "--rows must be one whose results fit into this machine's 1.6 GB, got" in capsys.readouterr().err
+        )
+        assert not Path("release").exists()
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     ("options", "code"),
