@@ -289,6 +289,13 @@ def test_a_task_that_cannot_be_told_from_others_is_refused_in_clear_words(tmp_pa
     assert not (tmp_path / "kept").exists()
 
 
+def test_objects_are_not_kept_and_nobody_advises_to_pickle_them(tmp_path):
+    with pytest.raises(
+        TypeError, match=r"^task must return arrays that are not of objects, where they are kept$"
+    ):
+        replicates.run(lambda start, stop: (np.array([{}] * (stop - start)),), 4, resume=tmp_path / "kept")
+
+
 @pytest.mark.filterwarnings("ignore:Stored array in format 3.0:UserWarning")
 @pytest.mark.parametrize("name", ["длина", "長さ", "🎲 \\ '"])
 def test_fields_of_any_name_are_kept(tmp_path, name):

@@ -225,6 +225,17 @@ def test_arrays_that_do_not_match_are_refused(task, words):
         replicates.run(task, 4, block=2, executor=Eager())
 
 
+def test_a_number_under_a_mask_is_no_result():
+    def task(start, stop):
+        return {"a": np.ma.masked_equal(np.arange(start, stop), 3)}
+
+    with pytest.raises(
+        ValueError, match=r"^task's array 'a' must have none missing, got a masked one at index 1$"
+    ):
+        replicates.run(task, 4, block=2, executor=Eager())
+    assert replicates.run(task, 3)["a"].tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [

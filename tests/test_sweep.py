@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import shutil
 from pathlib import Path
@@ -79,6 +80,10 @@ def test_what_is_no_number_and_no_word_is_text():
     ).to_frame()
     assert frame["means"].tolist() == ["[0.5, 0.25]"] * 2 + ["[1.0, 0.0]"] * 2
     assert frame["seed"].tolist() == [3] * 4
+    frame = replicates.sweep(
+        lambda seed, scale: task([0.5]), {"seed": [0], "scale": [2**60 + 1, 0.5]}
+    ).to_frame()
+    assert frame["scale"].tolist() == [str(2**60 + 1), "0.5"]  # a float would lose digits
 
 
 def test_games_and_self_play_have_their_columns():
@@ -98,6 +103,14 @@ def test_games_and_self_play_have_their_columns():
         ({"policy": "ucb"}, TypeError, "grid must be lists of values"),
         ({"policy": 3}, TypeError, "grid must be lists of values"),
         (3, TypeError, "grid must be lists of values"),
+        ({"policy": {"ucb", "uniform"}}, TypeError, "grid must be lists of values"),
+        ({"policy": ["ucb"], "seed": range(10**12)}, ValueError, "grid must have at most 1,000,000 points"),
+        (
+            {"policy": ["ucb"], "seed": itertools.count()},
+            ValueError,
+            "at most 1,000,000 points, got 1,000,001",
+        ),
+        (({"seed": i} for i in itertools.count()), ValueError, "grid must have at most 1,000,000 points"),
         ("ucb", TypeError, "grid must be lists of values"),
         ([3], TypeError, "grid's points must be"),
         ({}, ValueError, "grid must have at least one point"),

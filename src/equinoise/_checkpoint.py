@@ -76,9 +76,10 @@ class Blocks:
 
     def put(self, start: int, stop: int, block: Arrays) -> None:
         """Keep what the task returned for the replicates start to stop - 1."""
-        named = block if isinstance(block, dict) else {str(i): array for i, array in enumerate(block)}
-        arrays = {f"a{i}": np.asarray(array) for i, array in enumerate(named.values())}
-        names = list(named) if isinstance(block, dict) else None
+        names, values = (list(block), block.values()) if isinstance(block, dict) else (None, block)
+        arrays = {f"a{i}": np.asarray(array) for i, array in enumerate(values)}
+        if any(array.dtype.hasobject for array in arrays.values()):
+            raise TypeError("task must return arrays that are not of objects, where they are kept")
         path = self.folder / f"replicates-{start:09d}-{stop:09d}.npz"
         _files.save_arrays(path, _KIND, arrays, {"start": start, "stop": stop, "names": names})
 

@@ -141,12 +141,12 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def present(name: str, value: object) -> None:
-    """Raise ValueError for a masked entry, which NumPy would take for the number under the mask."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        where = tuple(np.argwhere(value.mask)[0].tolist())
-        at = where[0] if len(where) == 1 else where
-        raise ValueError(f"{name} must have none missing, got a masked one at index {at}")
+def present(name: str, value: Any) -> Any:
+    """Return `value`; ValueError for a masked entry, which NumPy would take for the number under the mask."""
+    if isinstance(value, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(value)).any():
+        found = _first(np.where(mask, "a masked one", ""), mask)
+        raise ValueError(f"{name} must have none missing, got {found}")
+    return value
 
 
 def array(

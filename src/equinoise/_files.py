@@ -149,8 +149,7 @@ def write_all(folder: str | os.PathLike[str], files: Mapping[str, bytes], held: 
 
 def writable_folder(name: str, path: str | os.PathLike[str]) -> Path:
     """Return `path` as a folder to write into or to make, which is not done yet; ValueError says why not."""
-    folder = Path(path)
-    there = folder.absolute()
+    there = (folder := Path(path)).absolute()
     while not os.path.lexists(there):
         there = there.parent
     if not there.is_dir():

@@ -112,8 +112,7 @@ def sweep(
     Raises
     ------
     TypeError, ValueError
-        For a grid that is none, and for parameters that the function refuses, before any work; the message
-        names the point.
+        For a grid that is none, and for parameters that the function refuses, before any work, by the point.
 
     Examples
     --------
@@ -169,16 +168,17 @@ def _takes(function: Any, name: str) -> bool:
 
 def points_of(grid: Any) -> tuple[dict[str, Any], ...]:
     lists = grid.values() if isinstance(grid, Mapping) else [grid]
-    if any(isinstance(values, str | Mapping) or not isinstance(values, Iterable) for values in lists):
+    others = (str, Mapping, set, frozenset)  # sets have another order in every process
+    if any(isinstance(values, others) or not isinstance(values, Iterable) for values in lists):
         got = _checks.shown(grid)
         raise TypeError(f"grid must be lists of values by name, or a list of points, got {got}")
+    lists = [list(itertools.islice(values, _MOST_POINTS + 1)) for values in lists]  # which may have no end
+    if (n := math.prod(map(len, lists))) > _MOST_POINTS:
+        raise ValueError(f"grid must have at most {_MOST_POINTS:,} points, got {n:,} or more")
     if isinstance(grid, Mapping):
-        lists = [list(values) for values in lists]
-        if (n := math.prod(map(len, lists))) > _MOST_POINTS:
-            raise ValueError(f"grid must have at most {_MOST_POINTS:,} points, got {n:,}")
         points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*lists)]
     else:
-        points = [dict(_checks.instance("grid's points", point, Mapping)) for point in grid]
+        points = [dict(_checks.instance("grid's points", point, Mapping)) for point in lists[0]]
     if not points or not all(points):
         raise ValueError("grid must have at least one point, and every point a parameter")
     for name in names_of(points):
@@ -201,7 +201,7 @@ def _column(values: Sequence[Any]) -> dict[str, Any]:
     """Return cells of one type, as Parquet needs, and a type that keeps all digits beside None."""
     cells = [_cell(value) for value in values]
     kinds = {type(cell) for cell in cells if cell is not None}
-    wide = any(isinstance(cell, int) and cell.bit_length() > 63 for cell in cells)
+    wide = any(isinstance(cell, int) and cell.bit_length() > (53 if float in kinds else 63) for cell in cells)
     if wide or (len(kinds) > 1 and kinds != {int, float}):
         return {"data": [cell if cell is None else str(cell) for cell in cells]}
     return {"data": cells, "dtype": "Int64" if kinds == {int} and None in cells else None}

@@ -237,7 +237,7 @@ class _Joined:
         """Copy a block's arrays to their replicates, or refuse arrays that are not like the others'."""
         if not isinstance(block, tuple | dict):
             raise TypeError(f"task must return a tuple or a dict of arrays, got {type(block).__name__}")
-        given = {key: np.asarray(array) for key, array in _items(block).items()}
+        given = {k: np.asarray(_checks.present(f"task's array {k!r}", a)) for k, a in _items(block).items()}
         if self.arrays is None:
             whole = [*given.values()]
             if stop - start < len(self.span):  # a single block needs no copy

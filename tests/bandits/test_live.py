@@ -622,6 +622,9 @@ def test_a_long_word_in_place_of_arms_is_cut_in_the_message():
     with pytest.raises(TypeError, match="n_arms must be a number of arms or a sequence") as raised:
         UCB("x" * 10_000)
     assert len(str(raised.value)) < 200
+    for arms in ({"a", "b"}, frozenset("ab")):  # whose order is another in every process
+        with pytest.raises(TypeError, match="n_arms must be a number of arms or a sequence"):
+            UCB(arms)
 
 
 def test_numbered_arms_are_refused_by_range():

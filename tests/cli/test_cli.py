@@ -526,3 +526,15 @@ def test_the_package_runs_as_a_module():
         check=True,
     )
     assert made.stdout == f"equinoise {equinoise.__version__}\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows removes no folder that is in use")
+def test_a_folder_that_was_removed_is_said(monkeypatch, capsys, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for arguments in (["games"], ["efb", "kuhn_poker", "--out", str(tmp_path / "made")]):
+        assert main(arguments) == 1
+        assert capsys.readouterr() == ("", "equinoise: failed: the current folder is no longer there\n")
+    assert not (tmp_path / "made").exists()

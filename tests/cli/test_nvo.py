@@ -196,6 +196,11 @@ def test_a_ledger_has_every_release_and_no_digest_of_the_data(capsys, monkeypatc
     assert Path("book0").stat().st_mtime % 86_400 == 0
     assert main([*arguments, "--scales", "0.01"]) == 1
     assert len(Path("book").read_text(encoding="utf-8").splitlines()) == 2  # nothing was released
+    Path("book").write_bytes(Path("book").read_bytes().rstrip())  # as an editor may leave it
+    assert main([*arguments, "--out", "three"]) == 0
+    assert [json.loads(line)["folder"] for line in Path("book").read_text(encoding="utf-8").splitlines()] == [
+        *("equinoise-nvo", "two", "three")
+    ]
 
 
 @pytest.mark.compiled
@@ -267,6 +272,19 @@ def test_a_release_is_verified_and_what_was_changed_is_named(capsys):
 
     assert "of 300 records beyond it" in told("private/scales.csv", less)
     assert "in other bins" in told("private/scales.csv", lambda text: text.replace(",1", ",2", 1))
+    forged = "a\\u001b[2J\\na/x: whole and unchanged: all records are within epsilon 0.001"
+    told("certificate.json", lambda text: text.replace('"height_cm"', f'"{forged}"'))
+    Path("a/x/private").rename("kept")
+    certificate = Path("a/x/certificate.json").read_text(encoding="utf-8")
+    Path("a/x/certificate.json").write_text(
+        certificate.replace('"height_cm"', f'"{forged}"'), encoding="utf-8"
+    )
+    assert main(["nvo", "verify", "a/x"]) == 0
+    assert re.fullmatch(
+        r"a/x: whole .* rows of a\\x1b\[2J a/x: .*, no record was checked\.\n", capsys.readouterr().out
+    )
+    Path("a/x/certificate.json").write_text(certificate, encoding="utf-8")
+    Path("kept").rename("a/x/private")
     Path("a/x/private/scales.csv").unlink()
     assert main(["nvo", "verify", "a/x"]) == 1
     assert "private/scales.csv cannot be read" in capsys.readouterr().err
@@ -358,6 +376,38 @@ def test_a_total_for_all_rows_gives_the_epsilon_of_one(capsys):
     assert certificate["composed"]["rows"] == 50
     assert 0.5 < certificate["composed"]["epsilon"] <= 1.0
     assert 1 / 50 <= certificate["epsilon"] < 1.0
+
+
+def test_rows_that_no_memory_holds_are_refused_before_the_work(capsys, monkeypatch):
+    if hasattr(os, "sysconf"):
+        monkeypatch.setattr(os, "sysconf", lambda name: 40_000)  # pages, and bytes of one
+        assert main([*GOOD, "--rows", "20000000"]) == 2
+        assert (
+            "--rows must be one whose results fit into this machine's 1.6 GB, got" in capsys.readouterr().err
+        )
+        assert not Path("release").exists()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--epsilon", "1", "--bins", "2"], 0),
+        (["--epsilon", "1", "--bins", "9", "--margin", "5"], 0),
+        (["--epsilon", "1e308", "--method", "one-draw"], 0),
+        (["--total-epsilon", "1e300"], 0),
+        (["--total-epsilon", "1e300", "--method", "one-draw"], 0),
+        (["--total-epsilon", "1e-200"], 1),
+        (["--total-epsilon", "1e-200", "--method", "one-draw"], 0),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_few_bins_and_the_ends_of_epsilon_are_no_failure(capsys, options, code):
+    where = ["nvo", "people.csv", "--column", "height_cm", "--bounds", "100", "250", "--rows", "3"]
+    quick = ["--search", "best-response", "--bound", "none", "--resolve", "1"]
+    assert main([*where, *quick, *options, "--out", "a"]) == code
+    assert re.fullmatch(SAMPLE + "(equinoise: failed: no epsilon per row .*\n)?", capsys.readouterr().err)
+    assert Path("a/sample.csv").exists() == (code == 0)
 
 
 @pytest.mark.compiled

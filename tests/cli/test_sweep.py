@@ -227,8 +227,8 @@ def test_merging_refuses_what_does_not_fit(capsys):
         (["long"], "FOLDERS must be finished slices (--replicates A:B), got 'long'"),
         (["a", "c"], "replicates 2 to 2 are in none"),
         (["a", "a"], "replicates 0 to 1 are in both"),
-        (["a", "seed"], "FOLDERS must be slices of one run, got a and seed: --seed differ"),
-        (["a", "game"], "got a and game: command, "),
+        (["a", "seed"], "FOLDERS must be slices of one run, got a and seed: not the same --seed"),
+        (["a", "game"], "got a and game: not the same command, "),
         (["a", "whole"], "FOLDERS must be finished slices (--replicates A:B), got 'whole'"),
         (["a", "absent"], "FOLDERS must be finished slices (--replicates A:B), got 'absent'"),
     ):

@@ -378,6 +378,11 @@ def test_e_bh_in_plain_python(e_values, alpha):
     assert e_bh(np.array(e_values), alpha).tolist() == naive.e_bh(e_values, alpha)
 
 
+@pytest.mark.filterwarnings("error")
+def test_e_bh_takes_the_largest_floats():
+    assert e_bh([1e308, math.inf, 1e308, 0.5]).tolist() == [True, True, True, False]
+
+
 def test_e_bh_of_many_hypotheses_takes_little_memory():
     """A table of all pairs would take 80 GB; all but the smallest, which is 0, are enough."""
     assert e_bh(np.linspace(0.0, 1e7, 100_000)).tolist() == [False] + [True] * 99_999

@@ -238,6 +238,16 @@ def test_integers_from_opendp_have_laplaces_law():
         secure_geometric([0], 2**44, 1e-5)
 
 
+@pytest.mark.parametrize("seed", [None, 1])
+def test_the_draws_of_a_long_turn_all_differ(seed):
+    """Of 300 draws, each of a scale above 2^40 steps, two are the same once in 10^7 times."""
+    if seed is None:
+        pytest.importorskip("opendp")
+    counter = KaryCounter(0.1, 10**6, seed=seed)
+    assert counter.node_scale(1) / counter._grid > 2.0**40
+    assert len(set(counter._drawn(300))) == 300
+
+
 def test_a_secure_counter_is_near_the_truth_and_never_twice_the_same():
     pytest.importorskip("opendp")
     one, two = KaryCounter(50.0, 30), KaryCounter(50.0, 30)

@@ -16,7 +16,7 @@ UNSEEDED = "None with noise='secure', which repeats nothing"  # what a seed must
 
 def arm_labels(arms: Any) -> list[Any]:
     """Return what the arms are called: 0, 1, ... where `arms` is a number, else their names."""
-    if isinstance(arms, str):
+    if isinstance(arms, str | set | frozenset):  # a set has another order in every process
         raise TypeError(f"n_arms must be a number of arms or a sequence of names, got {_checks.shown(arms)}")
     try:
         names = list(arms)

@@ -54,7 +54,6 @@ app = typer.Typer(
 )
 for _module in (games, efb, nvo, bandit, audit, sweep, merge, reproduce):
     app.command(_module.__name__.rpartition(".")[2], cls=_Command)(_module.command)
-
 app.command("nvo verify", cls=_Command)(nvo.verify)
 
 
@@ -126,6 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.filterwarnings("error", ".* was interrupted: ")  # a search's, which else has a best so far
         warnings.showwarning = _warn
         try:
+            os.getcwd()  # noqa: PTH109 - where the folder was removed, all else fails in worse words
             with _hearing():
                 code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
             sys.stdout.flush()
@@ -144,7 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except (MemoryError, OSError) as error:
-            say(f"failed: {str(error) or type(error).__name__}")
+            gone = isinstance(error, FileNotFoundError) and error.filename is None
+            what = "the current folder is no longer there" if gone else str(error)
+            say(f"failed: {what or type(error).__name__}")
             return 1
         except Exception as error:
             where = "NUMBA_NUM_THREADS: " * str(error).startswith("Number of threads specified")  # Numba's

@@ -33,9 +33,8 @@ def command(
 ) -> None:
     """Look for violations of privacy in the mechanisms here.
 
-    Shows a lower bound on the epsilon of each, exact or from draws. A bound above what is claimed shows a
-    fault; one below proves nothing. Exits with 1 where a violation is shown, with 0 otherwise. Writes
-    audit.csv and run.json into --out.
+    Shows a lower bound on the epsilon of each, exact or from draws. One above what is claimed shows a fault,
+    one below proves nothing. Exits with 1 where one shows a fault. Writes audit.csv and run.json into --out.
     """
     from equinoise import _files
     from equinoise.experiments.commands import audit

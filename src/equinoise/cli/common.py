@@ -132,9 +132,8 @@ def _cluster(address: str) -> Iterator[Any]:
 def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]]:
     """Turn refusals of checks into :class:`WrongUse`, and the arguments that they name into options.
 
-    Only checks belong into the block: there, a ValueError is the user's mistake and not ours. ``--out`` and
-    ``--jobs`` are checked first, and a folder and a context of threads (of None without ``--jobs``) handed
-    to it. `others` are options by what they are called below.
+    Only checks belong into the block: a ValueError there is the user's mistake, not ours. It gets the folder
+    of ``--out`` and a context of ``--jobs`` threads, or of None. `others` are options by their names below.
     """
     from equinoise import _checks, _files, _jit
 

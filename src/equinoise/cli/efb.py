@@ -40,9 +40,8 @@ def command(
 ) -> None:
     """Learn to play GAME from locally private reports.
 
-    Shows the regret, the bound that is proven for it, and what privacy costs. The learner at each epsilon,
-    the same without privacy, and uniform play face the same random draws. Writes regret.csv, regret.png and
-    run.json into --out.
+    Shows the regret, its proven bound, and what privacy costs. The learner at each epsilon, the same
+    without privacy, and uniform play face the same draws. Writes regret.csv, regret.png, run.json into --out.
     """
     from equinoise import _files
     from equinoise.efb import LEARNERS

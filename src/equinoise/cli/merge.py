@@ -32,7 +32,7 @@ def command(
     for folder, (other, others, _) in zip(folders, slices, strict=True):
         names = [name for name in {**what, **other} if what.get(name) != other.get(name)]
         if names or runs != others:
-            got = f"{folders[0]} and {folder}: {', '.join(names) or 'their runs'} differ"
+            got = f"{folders[0]} and {folder}: not the same {', '.join(names) or 'runs'}"
             raise common.WrongUse(f"FOLDERS must be slices of one run, got {got}")
     kept = out / common.KEPT
     mark, whole = kept / _MARK, kept / common.COMMAND

@@ -208,6 +208,7 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
     Where its private part is there, the records too. Prints a line for it, of several columns for each, and
     exits 1 where something is not as it was released.
     """
+    from equinoise import _checks
     from equinoise.experiments.commands import nvo
 
     if not os.path.isdir(folder):  # noqa: PTH112 - for which no name is too long
@@ -216,9 +217,10 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
     several = [] if (folder / "certificate.json").exists() else several
     for one in several or [folder]:
         try:
-            print(f"{one}: {nvo.ledger.verify(one, frozenset(each.name for each in several))}.")
+            said = nvo.ledger.verify(one, frozenset(each.name for each in several))
+            print(_checks.line(f"{one}: {said}.", 1000))
         except ValueError as error:
-            say(f"failed: {one}: {error}")
+            say(_checks.line(f"failed: {one}: {error}", 1000))
             raise typer.Exit(1) from None
 
 

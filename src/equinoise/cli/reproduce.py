@@ -32,9 +32,8 @@ def command(
 ) -> None:
     """Do the experiments of the papers again, and write a report.
 
-    Every published figure is shown next to ours. The report is whole after each experiment, so it can be
-    opened while others run. After Ctrl-C the same command goes on where it was stopped: what is finished
-    in the folder with the same settings is shown and not done again.
+    Every published figure is shown next to ours. The report is whole after each experiment. After Ctrl-C the
+    same command goes on: what is finished in the folder with the same settings is shown and not done again.
     """
     from equinoise import replicates
     from equinoise.experiments import plan

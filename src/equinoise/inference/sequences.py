@@ -251,6 +251,7 @@ def e_value(
     return _shaped(made, rewards, arms)
 
 
+@np.errstate(over="ignore")  # what is beyond all floats is large enough
 def e_bh(e_values: ArrayLike, alpha: float = 0.05) -> Flags:
     """Return which of K hypotheses to reject so that the false discovery rate is at most alpha.
 
@@ -275,8 +276,7 @@ def e_bh(e_values: ArrayLike, alpha: float = 0.05) -> Flags:
 
     References
     ----------
-    .. [1] Wang and Ramdas (2022), False discovery rate control with e-values, JRSS B 84, Section 4: the base
-       e-BH procedure.
+    .. [1] Wang and Ramdas (2022), False discovery rate control with e-values, JRSS B 84, Section 4, e-BH.
 
     Examples
     --------

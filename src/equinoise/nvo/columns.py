@@ -116,8 +116,8 @@ def _separator(sep: object, decimal: object) -> str:
     if not isinstance(sep, str):
         raise TypeError(f"sep must be one character, got {_checks.shown(sep)}")
     mark = "\t" if sep in ("tab", "\\t") else sep
-    if len(mark) != 1 or mark in '"\r\n' or mark.isalnum():
-        raise ValueError(f"sep must be one character that is not in numbers, got {_checks.shown(sep)}")
+    if len(mark) != 1 or mark in '"\r\n' or mark.isalnum() or not mark.isascii():
+        raise ValueError(f"sep must be one ASCII character that is not in numbers, got {_checks.shown(sep)}")
     if _checks.choice("decimal", decimal, (".", ",")) == mark:
         raise ValueError(f"decimal must not be the separator of fields, got {decimal!r} for both")
     return mark

@@ -12,7 +12,7 @@ from equinoise._typing import Any, Floats, Ints
 from equinoise.mechanisms.laplace import secure_geometric
 from equinoise.nvo.histogram import Histogram, Released, sealed
 from equinoise.nvo.profile import Profile, divergence
-from equinoise.nvo.release.composition import DELTA, Composition, compose_pure
+from equinoise.nvo.release.composition import DELTA, Composition, between, compose_pure
 
 METHODS = ("histogram", "one-draw")
 NEIGHBOURS = {"add-remove": 1, "replace": 2}  # how many counts a change of one record changes by one
@@ -26,8 +26,7 @@ class Twin(Released):
     """A release of :func:`one_draw_private` or of :func:`private_histogram`, with the face of a profile.
 
     Epsilon is that of one draw, or of the counts and all that is drawn from them; the method "one-draw" or
-    "histogram", neighbours a key of ``NEIGHBOURS``; pmf float64[K] is 0 outside the bounds, and the seed that
-    of simulated noise.
+    "histogram", neighbours a key of ``NEIGHBOURS``; pmf float64[K] is 0 outside the bounds; a seed simulates.
     """
 
     histogram: Histogram
@@ -87,8 +86,7 @@ def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
     least = float(math.ceil(1.0 / math.expm1(level)))
     counts = histogram.counts[histogram.inside].astype(np.float64)
     flattened = [least * math.exp(-level * max(least - count, 0.0)) for count in counts.tolist()]
-    kept = np.maximum(counts, flattened)
-    return Twin(histogram, asked, "one-draw", "add-remove", _whole(histogram, kept))
+    return Twin(histogram, asked, "one-draw", "add-remove", _whole(histogram, np.maximum(counts, flattened)))
 
 
 def private_histogram(
@@ -170,7 +168,7 @@ def row_epsilon(total: float, rows: int, delta: float = DELTA) -> float:
     while high < total and compose_pure(high, rows, delta) <= total:
         low, high = high, min(1.25 * high, total)
     while high > 1.01 * low:
-        middle = float(np.sqrt(low * high))
+        middle = between(low, high)
         low, high = (middle, high) if compose_pure(middle, rows, delta) <= total else (low, middle)
     return low
 
@@ -179,13 +177,13 @@ def beside(profile: Profile, rows: int, total: float, delta: float = DELTA) -> l
     """Return a row for NVO, and for both twins at its epsilon of a row and at its total of all rows.
 
     ``mechanism``, ``one`` and ``all`` (epsilon of one row and of all), ``kl``, and whom it holds for. KL of a
-    private histogram is the mean of simulated ones. Without public bounds, NVO alone.
+    private histogram is the mean of simulated ones. NVO alone without public bounds, or three bins in them.
     """
-    histogram, one = profile.histogram, profile.game.epsilon
+    histogram, one, inside = profile.histogram, profile.game.epsilon, profile.histogram.inside
     names = ("mechanism", "one", "all", "kl", "holds for")
     table = [("NVO", one, total, profile.kl, "these data")]
     for level, row, what in ((one, one, "same row"), (total, row_epsilon(total, rows, delta), "same total")):
-        if histogram.bounds_given and min(level, row) > 0.0 and np.isfinite(level):
+        if histogram.bounds_given and inside.stop - inside.start > 2 and row > 0.0 and 0.0 < level < math.inf:
             twin, anybody = one_draw_private(histogram, row), "any data"
             table.append((f"one draw, {what}", row, twin.composed(rows, delta).epsilon, twin.kl, anybody))
             kl = [private_histogram(histogram, level, seed=seed).kl for seed in range(_SEEDS)]

@@ -256,8 +256,7 @@ def policy_pairs(chosen: Any) -> tuple[list[Any], int]:
     """Return draws of a policy with two arms, for neighbours that differ in one round, and the most rounds.
 
     In one table an arm pays 1, and the other what makes the policy, without noise, change its choices: there
-    the noise decides. Its horizon is the shortest at which rewards matter. Others are short, of zeros, of
-    ones, and random.
+    the noise decides. Its horizon is the shortest at which rewards matter. Others: short, of 0, of 1, random.
     """
 
     def still(*paid: float) -> float:
@@ -304,8 +303,7 @@ def played(chosen: Any, table: Floats, n: int, seed: int | None) -> Floats:
 def _pulled(make: Any, at: int, i: int, n: int, word: int) -> Floats:
     """Return what a live bandit knows of the sums of n arms, all alike, after each of four rewards.
 
-    All rewards are 0, or 1 where `at` is not 0, but that in place `at`, which is i. Of a bandit with fewer
-    arms an update costs less.
+    All rewards are 0, or 1 where `at` is not 0, but that in place `at`, which is i. Few arms cost less.
     """
     found = np.empty((4, n))
     for part in np.array_split(found, -(-n // 25), axis=1):  # which are views

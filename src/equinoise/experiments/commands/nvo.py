@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from equinoise import _checks, _files, replicates
+from equinoise import _checks, _files, _results, replicates
 from equinoise._typing import Any, Array, Axes, Callable, Floats
 from equinoise.experiments.commands import common
 from equinoise.experiments.nvo import source
@@ -25,6 +25,7 @@ from equinoise.report.exhibit import csv_bytes, frame_of
 SEARCHES = {name: row for name, row in registry.SEARCHES.items() if row.profile}
 _SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on a bound
 _MOST_BINS = 10**5  # beyond, all that is compared takes minutes
+_NUMBERS = 12  # of 8 bytes that a row takes, with the text of it
 _FARTHEST = 1e150  # from zero: what has no finite square has no deviation
 _PLACED = ("bounds", "margin", "whole", "spike", "clamp", "rows", "bins", "seed")
 _ASKED = ("epsilon", "total_epsilon", "method", *_PLACED)  # for, in what others get
@@ -87,6 +88,7 @@ class Parameters:
         for name, low, high in (("rows", 1, drawn.MAX_ROWS), ("seed", 0, None)):
             if getattr(self, name) is not None:
                 _checks.integer(name, getattr(self, name), low, high)
+        _results.check_memory(self.rows or 0, _NUMBERS, "rows")
 
 
 def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
@@ -227,9 +229,9 @@ class Release:
     def losses(self) -> list[tuple[str, float | None, float | None]]:
         """Return what a record loses at most, as what happens to it, epsilon of one row, and of all rows."""
         one, whole = self.certificate["realised_epsilon"], self.certificate["composed"]
-        found = [
+        found: list[tuple[str, float | None, float | None]] = [
             ("removal, the worst record", float(one["removal"]), float(whole["removal"])),
-            ("  half of the records", None, whole["median"]),
+            ("  half of the records", None, float(whole["median"])),
             ("addition of one more", float(one["addition"]), float(whole["addition"])),
         ]
         if self.resolved is not None:

@@ -42,8 +42,7 @@ class Solver:
     ) -> Minimum | None:
         """Return where cost x is least with x and matrix x, sparse by rows, within limits, or None.
 
-        columns float64[n, 2] are limits of x, rows float64[m, 2] of matrix x; there is None where they cannot
-        be kept, or time is up.
+        columns float64[n, 2] are limits of x, rows float64[m, 2] of matrix x. None: none keeps them in time.
         """
         program = self.of.HighsLp()
         program.num_row_, program.num_col_ = matrix.shape

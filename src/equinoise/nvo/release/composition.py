@@ -349,7 +349,7 @@ def epsilon_for_total(
     """
     wanted = _checks.epsilon(total, "total", allow_infinite=False)
     m = _checks.integer("rows", rows, 1)
-    low, high, attempt = wanted / m, wanted, wanted if m == 1 else math.sqrt(wanted * (wanted / m))
+    low, high, attempt = wanted / m, wanted, between(wanted / m, wanted)
     best: tuple[Profile, Composition | None] | None = None
     tried = []
     while True:
@@ -361,6 +361,11 @@ def epsilon_for_total(
         else:
             low, best = attempt, (profile, found) if profile.certified else best
         if high <= low * _CLOSE:
-            kept, composed = best or (profile, None)
-            return Budget(kept, composed, tuple(tried))
-        attempt = math.sqrt(low * high)
+            return Budget(*(best or (profile, None)), tuple(tried))
+        attempt = between(low, high)
+
+
+def between(low: float, high: float) -> float:
+    """Return the geometric mean of positive numbers, also where no float holds their product."""
+    unit = math.ldexp(1.0, math.frexp(low)[1] - 1)
+    return math.sqrt(low / unit * (high / unit)) * unit

@@ -44,11 +44,9 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Return the lines of a ledger, none where there is no file; ValueError where one is no release."""
     file, found = Path(path), []
     _files.writable_folder("ledger", file.parent)
-    if not file.exists():
-        return []
-    if not file.is_file():  # a pipe never ends
+    if (there := file.exists()) and not file.is_file():  # a pipe never ends
         raise ValueError(f"ledger must be a file, got {str(file)!r}")
-    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+    for number, line in enumerate(file.read_bytes().splitlines() if there else (), 1):
         try:
             found.append(one := _files.json_of(line))
             for name in ("adds", "delta"):
@@ -61,13 +59,14 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 def add(path: str | os.PathLike[str], release: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Put a line at the end of a ledger, which is made where it is missing, and return all that it has."""
-    line = json.dumps(release, allow_nan=False) + "\n"
+    line = json.dumps(release, allow_nan=False).encode() + b"\n"
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with Path(path).open("ab") as file:
+    with Path(path).open("ab+") as file:
         _files.claimed(handle := file.fileno(), wait=True)
-        size = os.fstat(handle).st_size
+        file.seek(max((size := os.fstat(handle).st_size) - 1, 0))
+        open_end = file.read(1) not in b"\n"  # as editors leave it
         try:
-            file.write(line.encode())
+            file.write(b"\n" * open_end + line)
             file.flush()
             os.fsync(handle)
         except BaseException:  # a full disk: no half of a line
@@ -128,10 +127,9 @@ def _records(private: Path, said: Mapping[str, Any]) -> str:
         if asked[name] != said[name]:
             raise _Changed(f"private/run.json has another {name} than certificate.json")
     frame = pd.read_csv(io.BytesIO(_content(private, "scales.csv")))
-    values = frame["value"].to_numpy()
     how = {name: asked[name] for name in ("bounds", "margin", "spike")} | {"whole": asked["whole"] or None}
     try:
-        histogram = Histogram.from_values(values, asked["bins"], **how)
+        histogram = Histogram.from_values(frame["value"].to_numpy(), asked["bins"], **how)
         same = np.array_equal(histogram.bin_of, frame["bin"]) and list(histogram.range) == facts["range"]
     except (ValueError, TypeError):  # whose messages show values
         same = False
