@@ -36,7 +36,6 @@ _STALLED = 4
 _GRID = np.linspace(-1.0, 1.0, 9)
 _WIDTHS = 4.0 * 0.25 ** np.arange(8)
 
-
 Rounding = tuple[float, float]
 
 
@@ -57,9 +56,9 @@ class Cuts:
 
     The keys of `rows` are (bin, place, sign, rounding), and what they lead to are numbers of `views`, (place,
     rounding), the occupied bins' first: counted float64[R, V] there are what a bin's records leave, rounded.
-    Tangents: bins int64[j], at which mass, points float64[j], of
-    which kind, whole bool[j], and for how many programs unused, idle int64[j]. parts float64[R, V] are the
-    last program's. last: the basis that the last program ended in, by kinds of columns and rows.
+    Tangents: bins int64[j], at which mass, points float64[j], of which kind, whole bool[j], and for how many
+    programs unused, idle int64[j]. parts float64[R, V] are the last program's, and last the basis that it
+    ended in, by kinds of columns and rows.
     """
 
     def __init__(self, problem: Problem, seconds: float) -> None:
@@ -170,10 +169,8 @@ class Cuts:
                 roundings = np.column_stack([units, need / units % 1.0])
                 roundings = roundings[roundings[:, 1] > _LEAST_PART]
                 roundings = np.vstack([roundings, (_NEVER, need / _NEVER)])
-                needed, found = (
-                    parts[i] @ rounded(times * own[:, None], roundings),
-                    given @ rounded(left[:, None], roundings),
-                )
+                needed = parts[i] @ rounded(times * own[:, None], roundings)
+                found = given @ rounded(left[:, None], roundings)
                 fails = np.divide(needed, found, out=np.full(len(found), np.inf), where=found > 0.0) - 1.0
                 at = int(fails.argmax())
                 if fails[at] > _GAINED:
@@ -261,11 +258,9 @@ class Cuts:
             (n_bins * n_scales, len(scale), n_bins),
             (len(bins), others, len(self.bins), n_bins, len(scale)),
         )
-        basis = (
-            None
-            if elastic or not self.last
-            else Basis(*(self._fitted(*each) for each in zip(self.last, sizes, strict=True)))
-        )
+        basis = None
+        if self.last and not elastic:
+            basis = Basis(*(self._fitted(*each) for each in zip(self.last, sizes, strict=True)))
         found = self.solver.minimum(cost, columns, matrix, limits, self.left(), basis)
         if found is None:
             return None
