@@ -129,8 +129,9 @@ def test_a_run_whose_disk_is_full_goes_on_later(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [["games"], ["--version"], ["games", "--json"]])
-def test_output_that_nothing_takes_is_a_failure_in_one_line(words):
+def test_output_that_nothing_takes_is_a_failure_in_one_line(words, unbuffered):
     command = [sys.executable, "-m", "equinoise", *words]
     with Path("/dev/full").open("w") as full:
         made = subprocess.run(
@@ -138,15 +139,16 @@ def test_output_that_nothing_takes_is_a_failure_in_one_line(words):
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": str(SOURCE)},
+            env=os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": unbuffered},
         )
     assert made.returncode == 1
     assert made.stderr == f"equinoise: failed: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(("full", "code"), [("stdout", 1), ("stderr", 0), ("neither", 1)])
-def test_results_are_written_where_nothing_takes_what_is_shown(tmp_path, full, code):
+def test_results_are_written_where_nothing_takes_what_is_shown(tmp_path, full, code, unbuffered):
     words = ["bandit", "--policy", "ucb", "--epsilon", "1", "--means", "1,0", "--horizon", "9"]
     command = [sys.executable, "-m", "equinoise", *words, "--replicates", "0:2", "--out", f"{tmp_path}/out"]
     reader, writer = os.pipe()
@@ -154,7 +156,7 @@ def test_results_are_written_where_nothing_takes_what_is_shown(tmp_path, full, c
     with Path("/dev/full").open("w") as device, os.fdopen(writer, "w") as closed:
         where = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         where |= {"stdout": closed} if full == "neither" else {full: device}
-        where["env"] = os.environ | {"PYTHONPATH": str(SOURCE)}
+        where["env"] = os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": unbuffered}
         codes = [subprocess.run([*command, *more], **where).returncode for more in ([], ["--horizon", "x"])]
     assert codes == [code, 2]
     assert {"bias.csv", "run.json"} <= {path.name for path in (tmp_path / "out").iterdir()}

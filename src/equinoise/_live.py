@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 import os
 import secrets
 import signal
@@ -20,11 +21,16 @@ class Live:
     """The parent of live objects: each holds a lock, and is the only one that goes on from where it is."""
 
     kept_by = "save and load"  # not by copies, each of which would noise the same sums
+    __signature__: Any
     _lock: Any
     _line: int  # shared by all that were loaded from files of one object; _writer names this one there
     _writer: int
     _read: Any = None  # [writer, generation] of the last file that it wrote or was loaded from
     _forked = _repeats = False  # there is one more, which would draw the same noise, and nobody gave a seed
+
+    def __init_subclass__(cls) -> None:
+        """Show the signature of ``__init__``: before Python 3.11.4 ``inspect`` takes that of ``__new__``."""
+        cls.__signature__ = inspect.Signature([*inspect.signature(cls.__init__).parameters.values()][1:])
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Return an object with its lock, however it is filled."""

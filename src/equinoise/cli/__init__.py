@@ -141,7 +141,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say("interrupted")
             return 130
         except BrokenPipeError:  # the reader of our output has gone, as in `equinoise games | head -1`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except (MemoryError, OSError) as error:
             gone = isinstance(error, FileNotFoundError) and error.filename is None
@@ -160,3 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 raise
             say(f"{error.format_message()} See `equinoise --help`.")
             return 2
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except OSError:  # what is left in it would fail again at exit, in Python's words
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
