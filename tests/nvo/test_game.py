@@ -138,6 +138,18 @@ def test_named_scales():
     assert game.scales.tolist() == [0.5, 0.1]
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "n_bins", "reach", "widest"),
+    [(1.0, 101, 0.06327907, 0.02531163), (4.0, 4, 0.04074629, 0.25), (1e-4, 101, 4.0, 1.6)],
+)
+def test_default_scales_are_what_documents_say(epsilon, n_bins, reach, widest):
+    """The distance over which others hide a record is 0.04/(1 - e^-epsilon) of the range, at most four."""
+    game = NoiseGame(histogram_of([0, 0, 1, 1, 1, 3], n_bins), epsilon)
+    steps = np.geomspace(widest, 0.25 / n_bins, 8)
+    wanted = [4.0, 0.4, reach, *steps, game.laplace("smallest").game.scales[0], 0.001 / n_bins]
+    np.testing.assert_allclose(game.scales, np.unique(wanted)[::-1], rtol=1e-6)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_default_scales_never_lose_to_one_for_all(epsilon):
     rng = np.random.default_rng(5)

@@ -126,7 +126,7 @@ _SMALLEST_MULTIPLE = 0.001
 _NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
 _SCALE_DIGITS = 1e-9
 _WIDE = 4.0, 0.4  # of default scales, in ranges: to the first all bins are alike
-_REACH = 0.04  # and where 1 - e^-epsilon of a record must come from others, about how far these are
+_REACH = 0.04  # times 1/(1 - e^-epsilon): about how far a record's others are, of which it may be that part
 _STEPS, _FIRST, _LAST = 8, 0.4, 0.25  # and geometric steps, from a part of that to a part of a bin
 
 
