@@ -121,7 +121,7 @@ def evaluate(game: Game, counts: Ints, work: Floats) -> Any:
 @njit
 def divergence(game: Game, mass: Floats, work: Floats) -> float:
     """Return KL(share || mass / n) = sum of q ln(q n / mass), from mass float64[K]; work float64[3, K]."""
-    for x in range(game.first, game.stop):
+    for x in range(mass.size):  # of all bins: an index that may be negative would be gathered, not loaded
         work[0, x] = game.share[x] * log(max(mass[x] * game.inverse[x], TINY))
     a = b = c = d = 0.0  # added up in an order that no processor changes
     x = game.first

@@ -142,9 +142,10 @@ class Table:
 
         n_types, n_bins = self.game.masses.shape
         used, place, numbers = (np.zeros(size, dtype=np.int64) for size in (n_types, n_types, 2))
-        mass, peak, trial, slope = np.zeros((4, n_bins))
-        top, work, who = *np.zeros((2, 3, n_bins)), np.zeros((3, n_bins), dtype=np.int64)
-        state = moves.State(counts.copy(), used, place, numbers, mass, peak, trial, top, who, work, slope)
+        mass, peak, trial, rest, slope = np.zeros((5, n_bins))
+        top, who = np.zeros((moves.DEPTH, n_bins)), np.zeros((moves.DEPTH, n_bins), dtype=np.int64)
+        work, of = np.zeros((3, n_bins)), counts.copy()
+        state = moves.State(of, used, place, numbers, mass, peak, trial, top, who, rest, work, slope)
         moves.refresh(self.game, state)
         return state
 

@@ -10,6 +10,7 @@ from equinoise._typing import Any, Floats, Ints, NamedTuple, Words
 from equinoise.nvo.kernels import MARGIN, Game, divergence, evaluate
 from equinoise.nvo.search.kernels.draws import draw
 
+DEPTH = 6  # so many of the largest masses at every x are known
 _SOMETHING = 5e-324  # the least positive number: who is alone somewhere is revealed outright
 _ROUNDING = 1e-11  # of the largest mass since the last fresh sum: more than differences may have lost
 _FRESH = 1e-4  # a mass below this part of that largest one is added up anew
@@ -23,7 +24,8 @@ class State(NamedTuple):
     counts int64[T]; used int64[T]: the used types, n_used of them first; place int64[T]: where in used, or
     -1; numbers int64[2]: n_used, accepted transfers since the last fresh sums; mass, peak, trial float64[K]:
     sum of masses, its largest value since the last fresh sums, its value after the transfer on trial;
-    top float64[3, K], who int64[3, K]: the three largest masses of used types, and whose they are (-1 none);
+    top float64[DEPTH, K], who int64[DEPTH, K]: the largest masses of used types, and whose they are (-1
+    none), three at least where there are, the others at most rest float64[K];
     work float64[3, K]: scratch; slope float64[K]: of the divergence by the mass, see :func:`tilt`.
     """
 
@@ -36,6 +38,7 @@ class State(NamedTuple):
     trial: Floats
     top: Floats
     who: Ints
+    rest: Floats
     work: Floats
     slope: Floats
 
@@ -46,9 +49,7 @@ def refresh(game: Game, state: State) -> None:
     n_used = 0
     for x in range(state.mass.size):
         state.mass[x] = 0.0
-        for i in range(3):
-            state.top[i, x] = 0.0
-            state.who[i, x] = -1
+        _start(state, x)
     for t in range(state.counts.size):
         state.place[t] = -1
         count = state.counts[t]
@@ -67,39 +68,56 @@ def refresh(game: Game, state: State) -> None:
 
 @njit
 def _rank(game: Game, state: State, t: int) -> None:
-    """Let a newly used type take its place among the three largest masses of every x."""
-    top, who = state.top, state.who
-    for x in range(state.mass.size):
-        m = game.masses[t, x]
-        one, two, three = m > top[0, x], m > top[1, x], m > top[2, x]
-        top[2, x] = top[1, x] if two else (m if three else top[2, x])
-        who[2, x] = who[1, x] if two else (t if three else who[2, x])
-        top[1, x] = top[0, x] if one else (m if two else top[1, x])
-        who[1, x] = who[0, x] if one else (t if two else who[1, x])
-        top[0, x] = m if one else top[0, x]
-        who[0, x] = t if one else who[0, x]
+    """Let a newly used type take its place among the largest masses of every x."""
+    for x in range(state.rest.size):
+        _rank_at(game, state, t, x)
+
+
+@njit(forceinline=True)
+def _rank_at(game: Game, state: State, t: int, x: int) -> None:
+    """Let a used type take its place at x, or be one of those that are left out."""
+    top, who, m = state.top, state.who, game.masses[t, x]
+    if m > state.rest[x]:
+        i = DEPTH - 1
+        state.rest[x] = max(state.rest[x], min(m, top[i, x]))
+        if m > top[i, x]:
+            while i > 0 and m > top[i - 1, x]:
+                top[i, x] = top[i - 1, x]
+                who[i, x] = who[i - 1, x]
+                i -= 1
+            top[i, x] = m
+            who[i, x] = t
 
 
 @njit
 def _rank_again(game: Game, state: State, gone: int) -> None:
-    """Find the three largest anew wherever a type that is used no more was one of them."""
-    top, who = state.top, state.who
-    for x in range(state.mass.size):
-        if who[0, x] == gone or who[1, x] == gone or who[2, x] == gone:
-            for i in range(3):
-                top[i, x] = 0.0
-                who[i, x] = -1
-            for j in range(state.numbers[0]):
-                t = state.used[j]
-                m = game.masses[t, x]
-                if m > top[2, x]:
-                    i = 2
-                    while i > 0 and m > top[i - 1, x]:
-                        top[i, x] = top[i - 1, x]
-                        who[i, x] = who[i - 1, x]
-                        i -= 1
-                    top[i, x] = m
-                    who[i, x] = t
+    """Take a type that is used no more off the lists; find the largest anew where fewer than three are left."""
+    top, who, last = state.top, state.who, DEPTH - 1
+    for x in range(state.rest.size):
+        if game.masses[gone, x] >= state.rest[x]:  # or it is not on the list
+            i = 0
+            while i <= last and who[i, x] != gone:
+                i += 1
+            if i <= last:
+                while i < last:
+                    top[i, x] = top[i + 1, x]
+                    who[i, x] = who[i + 1, x]
+                    i += 1
+                top[last, x] = 0.0
+                who[last, x] = -1
+                if top[2, x] == 0.0 and state.rest[x] > 0.0:
+                    _start(state, x)
+                    for j in range(state.numbers[0]):
+                        _rank_at(game, state, state.used[j], x)
+
+
+@njit(forceinline=True)
+def _start(state: State, x: int) -> None:
+    """Empty the list of the largest masses at x."""
+    state.rest[x] = 0.0
+    for i in range(DEPTH):
+        state.top[i, x] = 0.0
+        state.who[i, x] = -1
 
 
 # --------------------------------------------------------------------------------------------------------
@@ -128,6 +146,8 @@ def _try(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: in
     for x in range(trial.size):
         mass = state.mass[x] + first * (masses[t, x] - masses[f, x]) + second * (masses[u, x] - masses[g, x])
         trial[x] = mass
+    for x in range(trial.size):  # with what is written above it would not be vectorised
+        mass = trial[x]
         need = max(_need(state, x, gone_1, gone_2), max(masses[t, x], masses[u, x]))
         gap = game.high * mass - need
         slack = _ROUNDING * max(state.peak[x], mass)
