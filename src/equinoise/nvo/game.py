@@ -106,7 +106,7 @@ class LimitedGame(Game):
         seed: int | None = 0,
         *,
         start: ArrayLike | None = None,
-        steps: int = 2_000_000,
+        steps: int = 4_000_000,
         replicate: int = 0,
         progress: bool = False,
     ) -> Profile:

@@ -1,7 +1,6 @@
 """How far from the best: a number that the divergence of no certified profile falls below."""
 
 import heapq
-import itertools
 import math
 
 import numpy as np
@@ -33,11 +32,11 @@ def lower_bound(
 ) -> float:
     """Return a KL that no certified profile goes below; infinite when it is proven that there is none.
 
-    Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in branch and
-    bound, each a tenth of a second for a hundred bins; it stops soon after so many seconds, with what it has,
-    and where the bound reaches `enough`, in nats: the divergence of a profile at hand, say. With that more is
-    proved in less time, for what leads to more is left out: a scale of a bin where a record of it adds that
-    much to the bound of a node. That no profile is certified is then said only where the first program proves
+    Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in each of two
+    trees of branch and bound, each a tenth of a second for a hundred bins; it stops soon after so many
+    seconds, with what it has, and where the bound reaches `enough`, in nats: the divergence of a profile at
+    hand, say. With that more is proved in less time, for what leads to more is left out: a scale of a bin
+    where a record of it adds that much to the bound of a node. That no profile is certified is then said only where the first program proves
     it, else `enough` is returned.
 
     The relaxation lets a bin of few records mix what they cannot mix: a scale too narrow to be allowed and
@@ -45,8 +44,9 @@ def lower_bound(
     that happens, the program is solved twice more: without the scales that are too narrow there, and with a
     record at least that uses one of them and is satisfied. And all bins together may have a part of a record
     with wide noise: then with at most the next lower whole number, and with at least the next higher one. The
-    lesser value is a bound, and so it goes on at the node with the least one. No value of a solver enters the
-    result: its multipliers are put into the Lagrange dual, a bound for any of them, less what rounding can
+    lesser value is a bound, and so it goes on at the node with the least one. Such numbers help, or cost time:
+    so two trees grow in turns, one without them, and the better bound counts. No value of a solver enters
+    the result: its multipliers are put into the Lagrange dual, a bound for any of them, less what rounding can
     have added (``dual_bound``). Limits are loosened by 1e-12, the lower one by that part of 1/n:
     profiles whose check was rounded in their favour count.
     """
@@ -55,23 +55,42 @@ def lower_bound(
     masses, counts, epsilon = checked_game(kernel, bin_counts, epsilon)
     low, high, _ = ratio_limits(int(counts.sum()), epsilon)
     problem = make_problem(masses, counts, low, high)
-    cuts, order, node = Cuts(problem, seconds), itertools.count(), root(problem)
+    cuts, node = Cuts(problem, seconds), root(problem)
     solution = cuts.relax(node, _FIRST_GAP, enough)
     if solution.bound >= enough:
         return solution.bound
-    leaves, solved = [(solution.bound, next(order), _without(node, solution, enough), solution)], 1
-    while leaves[0][0] < enough and solved + 1 < nodes and cuts.left() > 0.0:
-        bound, _, node, solution = leaves[0]
-        children = _children(problem, node, solution)
-        heapq.heappop(leaves)
+    trees = [_Tree(cuts, node, solution, enough, by_number=by_number) for by_number in (True, False)]
+    while max(tree.bound for tree in trees) < enough and any([tree.grow(nodes) for tree in trees]):
+        continue
+    return max(min(max(tree.bound for tree in trees), enough), 0.0)
+
+
+class _Tree:
+    """Nodes whose least bound is one for all profiles: leaves (bound, number, node, solution), a heap."""
+
+    def __init__(self, cuts: Cuts, node: Node, solution: Solution, enough: float, *, by_number: bool) -> None:
+        self.cuts, self.enough, self.by_number = cuts, enough, by_number
+        self.leaves = [(solution.bound, 0, _without(node, solution, enough), solution)]
+        self.solved, self.ended = 1, False
+
+    @property
+    def bound(self) -> float:
+        """Return the least bound of all leaves."""
+        return self.leaves[0][0]
+
+    def grow(self, nodes: int) -> bool:
+        """Put what the node with the least bound falls into in its place; return whether there was time."""
+        if self.ended or self.solved + 1 >= nodes or self.cuts.left() == 0.0:
+            return False
+        bound, _, node, solution = heapq.heappop(self.leaves)
+        children = _children(self.cuts.problem, node, solution, by_number=self.by_number)
         for child in children or [node]:  # again where nothing is left to decide, but to solve it better
-            solution = cuts.relax(child, _GAP, enough, _PART if children else 0.0)
-            solved += 1
-            child = _without(child, solution, enough)
-            heapq.heappush(leaves, (max(bound, solution.bound), next(order), child, solution))
-        if not children and solution.bound <= bound:
-            break
-    return max(min(leaves[0][0], enough), 0.0)
+            solution = self.cuts.relax(child, _GAP, self.enough, _PART if children else 0.0)
+            child = _without(child, solution, self.enough)
+            heapq.heappush(self.leaves, (max(bound, solution.bound), self.solved, child, solution))
+            self.solved += 1
+        self.ended = not children and solution.bound <= bound
+        return True
 
 
 def _without(node: Node, solution: Solution, enough: float) -> Node:
@@ -82,7 +101,7 @@ def _without(node: Node, solution: Solution, enough: float) -> Node:
     return node._replace(allowed=allowed) if allowed.any(axis=1).all() else node
 
 
-def _children(problem: Problem, node: Node, solution: Solution) -> list[Node]:
+def _children(problem: Problem, node: Node, solution: Solution, *, by_number: bool) -> list[Node]:
     """Return the nodes that a node falls into, none where nothing is left to decide."""
     if solution.parts is None or solution.mass is None:
         return []
@@ -93,7 +112,7 @@ def _children(problem: Problem, node: Node, solution: Solution) -> list[Node]:
     over = np.where(numbers - whole > _WHOLE, numbers - whole, 0.0)
     over *= (1.0 - over) * (1.0 - problem.own) / np.maximum(numbers, 1.0)
     v = int(over.argmax())
-    if over[v] > score.max():
+    if by_number and over[v] > score.max():
         fewer, more = node.most.copy(), node.least.copy()
         fewer[v], more[v] = whole[v], whole[v] + 1
         return [node._replace(most=fewer), node._replace(least=more)]

@@ -6,7 +6,8 @@ from equinoise._jit import njit
 from equinoise._random import SEARCH, exponential, integer, next_word, philox
 from equinoise._typing import Any, Ints, Words
 
-_THREE = np.uint64(3)
+_TWO, _THREE, _SEVEN = np.uint64(2), np.uint64(3), np.uint64(7)
+_NEAR, _EXCHANGED = 4, 4  # of eight transfers go to the next scale, of eight pairs exchange theirs
 
 
 @njit
@@ -28,7 +29,11 @@ def _amount(word: Any, other: Any, count: int) -> Any:
 @njit(forceinline=True)
 def _target(word: Any, f: int, n_scales: int, first: int) -> Any:
     """Draw another type of the same bin, of the scales from the first one on, of which f is one."""
-    v = f % n_scales
+    v, kind = f % n_scales, (word >> _TWO) & _SEVEN
+    if kind < _NEAR:
+        w = v + 1 if kind & _TWO else v - 1
+        if first <= w < n_scales:
+            return f - v + w
     w = first + integer(word, n_scales - 1 - first)
     return f - v + w + int(w >= v)
 
@@ -37,7 +42,8 @@ def _target(word: Any, f: int, n_scales: int, first: int) -> Any:
 def draw(n_scales: int, first: int, counts: Ints, used: Ints, words: Words, pair: float) -> Any:
     """Draw one transfer, or with probability `pair` two: (a, f, t, b, g, u), and an exponential variable.
 
-    Only scales from the first one on are used and drawn.
+    Only scales from the first one on are used and drawn. Half of the pairs let as many records of two bins
+    exchange their scales, so that what they give to others is about the same.
     """
     s0, s1, s2, s3 = words[0], words[1], words[2], words[3]
     w0, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
@@ -56,7 +62,11 @@ def draw(n_scales: int, first: int, counts: Ints, used: Ints, words: Words, pair
         w3, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
         other = used[integer(w1, used.size)]
         into = _target(w2, other, n_scales, first)
-        if other != f and other != t and into != f:
+        v, w = f % n_scales, other % n_scales
+        if ((w3 >> _TWO) & _SEVEN) < _EXCHANGED and v != w and f - v != other - w:
+            t, g, u = f - v + w, other, other - w + v
+            a = b = min(a, counts[g])
+        elif other != f and other != t and into != f:
             g, u = other, into
             b = _amount(w2, w3, counts[g])
     words[0], words[1], words[2], words[3] = s0, s1, s2, s3
