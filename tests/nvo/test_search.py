@@ -151,14 +151,15 @@ def test_exhaustive_refuses_what_it_could_not_end():
 # ----------------------------------------------------------------------------------------------------------
 
 
-def same_state(one, other):
+def same_state(one, other, masses):
     """The used types may stand in another order; ties of equal kernels too."""
     n = int(one.numbers[0])
     assert n == other.numbers[0]
     assert sorted(one.used[:n].tolist()) == sorted(other.used[:n].tolist())
     assert all(one.used[one.place[t]] == t for t in one.used[:n])
     assert (one.place >= 0).tolist() == (one.counts > 0).tolist()
-    assert one.top.tolist() == other.top.tolist()
+    largest = -np.sort(-masses[one.counts > 0], axis=0)[:3]
+    assert one.top[: len(largest)].tolist() == largest.tolist()
     np.testing.assert_allclose(one.mass, other.mass, rtol=1e-8, atol=1e-12)
 
 
@@ -186,7 +187,29 @@ def test_transfers_are_judged_as_from_scratch(seed, epsilon):
         assert evaluation.divergence(game, state.trial, state.work) == pytest.approx(kl, abs=1e-9)
         moves.accept(game, state, *move)
         assert state.counts.tolist() == after.tolist()
-        same_state(state, table.state(after))
+        same_state(state, table.state(after), game.masses)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_largest_masses_are_known_after_any_walk(seed):
+    """Of more types than are listed, by sorting; whose they are too, and that no other is above the rest."""
+    rng = np.random.default_rng([48, seed])
+    masses = np.array(naive.kernel(9, np.exp(rng.uniform(-4.0, 1.0, 5))))
+    table = Table(masses, rng.integers(1, 4, 9), 1.0)
+    state, of = table.state(table.uniform(0)), table.game.masses
+    for _ in range(600 if COMPILED else 60):
+        move = a_move(rng, state, 5)
+        moves.allowed(table.game, state, *move)
+        moves.accept(table.game, state, *move)
+        used = np.flatnonzero(state.counts)
+        assert state.top[:3].tolist() == (-np.sort(-of[used], axis=0)[:3]).tolist()
+        listed = state.who.T
+        assert all(
+            sorted(of[who[who >= 0], x], reverse=True) == top[who >= 0].tolist()
+            and len(set(who[who >= 0])) == (who >= 0).sum()
+            and of[np.setdiff1d(used, who), x].max(initial=0.0) <= state.rest[x]
+            for x, (who, top) in enumerate(zip(listed, state.top.T, strict=True))
+        )
 
 
 def a_move(rng, state, n_scales):

@@ -36,18 +36,18 @@ def lower_bound(
     trees of branch and bound, each a tenth of a second for a hundred bins; it stops soon after so many
     seconds, with what it has, and where the bound reaches `enough`, in nats: the divergence of a profile at
     hand, say. With that more is proved in less time, for what leads to more is left out: a scale of a bin
-    where a record of it adds that much to the bound of a node. That no profile is certified is then said only where the first program proves
-    it, else `enough` is returned.
+    where a record of it adds that much to the bound of a node. That no profile is certified is then said only
+    where the first program proves it, else `enough` is returned.
 
     The relaxation lets a bin of few records mix what they cannot mix: a scale too narrow to be allowed and
     another one, of which the average is allowed, at a price (:mod:`equinoise.nvo.bound.relaxation`). Where
     that happens, the program is solved twice more: without the scales that are too narrow there, and with a
     record at least that uses one of them and is satisfied. And all bins together may have a part of a record
     with wide noise: then with at most the next lower whole number, and with at least the next higher one. The
-    lesser value is a bound, and so it goes on at the node with the least one. Such numbers help, or cost time:
-    so two trees grow in turns, one without them, and the better bound counts. No value of a solver enters
-    the result: its multipliers are put into the Lagrange dual, a bound for any of them, less what rounding can
-    have added (``dual_bound``). Limits are loosened by 1e-12, the lower one by that part of 1/n:
+    lesser value is a bound, and so it goes on at the node with the least one. Such numbers help, or only cost
+    time: so two trees grow in turns, one without them, and the better bound counts. No value of a solver
+    enters the result: its multipliers are put into the Lagrange dual, a bound for any of them, less what
+    rounding can have added (``dual_bound``). Limits are loosened by 1e-12, the lower one by that part of 1/n:
     profiles whose check was rounded in their favour count.
     """
     nodes = _checks.integer("nodes", nodes, 1, 10**6)
@@ -60,9 +60,11 @@ def lower_bound(
     if solution.bound >= enough:
         return solution.bound
     trees = [_Tree(cuts, node, solution, enough, by_number=by_number) for by_number in (True, False)]
-    while max(tree.bound for tree in trees) < enough and any([tree.grow(nodes) for tree in trees]):
-        continue
-    return max(min(max(tree.bound for tree in trees), enough), 0.0)
+    bound, grown = solution.bound, True
+    while bound < enough and grown:
+        grown = sum(tree.grow(nodes) for tree in trees) > 0
+        bound = max(tree.bound for tree in trees)
+    return max(min(bound, enough), 0.0)
 
 
 class _Tree:

@@ -1,7 +1,7 @@
 """Compiled annealing: transfers of records between types, each tested in O(K), accepted by Metropolis.
 
 Of all used types only the one with the largest mass can break the upper limit at some x first. A state
-keeps the three largest masses at every x, so the largest one without the two types that a transfer may empty
+keeps the largest masses at every x, so the largest one without the two types that a transfer may empty
 is known at once. At the end transfers are accepted by gain alone.
 """
 
@@ -91,7 +91,7 @@ def _rank_at(game: Game, state: State, t: int, x: int) -> None:
 
 @njit
 def _rank_again(game: Game, state: State, gone: int) -> None:
-    """Take a type that is used no more off the lists; find the largest anew where fewer than three are left."""
+    """Take a type that is used no more off the lists; where fewer than three are left, list anew."""
     top, who, last = state.top, state.who, DEPTH - 1
     for x in range(state.rest.size):
         if game.masses[gone, x] >= state.rest[x]:  # or it is not on the list
