@@ -301,6 +301,37 @@ def test_a_divergence_changes_by_no_less_than_its_slope_says(seed):
             assert least <= table.evaluate(after)[1] - table.evaluate(before)[1] + 1e-12
 
 
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_what_is_proposed(first):
+    """Records that are there, to another scale of their bin, from the first one on; some pairs exchange."""
+    rng, n_scales, n_draws = np.random.default_rng(50), 5, 20_000 if COMPILED else 500
+    counts = rng.integers(0, 4, 6 * n_scales)
+    counts[np.arange(len(counts)) % n_scales < first] = 0
+    used, words = np.flatnonzero(counts), np.zeros(4, dtype=np.uint64)
+    draws.first_words(stream_key(50), 0, words)
+    near = alone = exchanged = 0
+    for _ in range(n_draws):
+        *move, patience = draws.draw(n_scales, first, counts, used, words, 0.4)
+        a, f, t, b, g, u = map(int, move)
+        after = counts.copy()
+        moves._shift(after, a, f, t, b, g, u)
+        assert (after >= 0).all()
+        assert a > 0 <= b
+        assert f != t
+        assert f // n_scales == t // n_scales
+        assert g // n_scales == u // n_scales
+        assert min(t % n_scales, u % n_scales) >= first
+        alone += b == 0
+        near += b == 0 and abs(f - t) == 1 and first < f % n_scales < n_scales - 1
+        exchanged += b == a and t % n_scales == g % n_scales and u % n_scales == f % n_scales
+        assert patience > 0.0
+    inside = np.mean((first < used % n_scales) & (used % n_scales < n_scales - 1))
+    half_near = 0.5 + 0.5 * 2 / (n_scales - 1 - first)  # or by chance
+    assert near / alone == pytest.approx(inside * half_near, abs=5.0 / math.sqrt(n_draws))
+    assert 0.6 < alone / n_draws < 0.75
+    assert exchanged / n_draws > 0.08
+
+
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("seed", range(12))
 def test_what_the_slope_refuses_would_have_been_refused(seed, first):
