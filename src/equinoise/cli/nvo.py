@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,9 +65,7 @@ def show(made: Any, names: list[str], out: Path) -> None:
     common.print_table(made.described(), (made.column.name, "data", "sample"), ("", ".4g", ".4g"))
     paragraph(said["promise"])
     rows = f"all {said['rows']:,} rows"
-    lost = [
-        (what, *("" if each is None else above(each, 3) for each in both)) for what, *both in made.losses()
-    ]
+    lost = [(what, "" if one is None else above(one, 3), above(m, 3)) for what, one, m in made.losses()]
     common.print_table(lost, ("epsilon, at most", "one row", rows), ("", "s", "s"))
     headings = ("mechanism", "one row", rows, "KL", "private for")
     common.print_table([row.values() for row in made.beside], headings, ("", ".3g", ".3g", ".5f", ""))
@@ -82,7 +81,6 @@ def show(made: Any, names: list[str], out: Path) -> None:
 
 def _explain(made: Any) -> None:
     """Say which bins fail, and what would help."""
-    from equinoise.nvo import NoiseGame
     from equinoise.nvo.noise import sufficient_scale
     from equinoise.nvo.release.certificate import above
 
@@ -95,15 +93,14 @@ def _explain(made: Any) -> None:
     if made.lower_bound == float("inf"):
         paragraph("The linear relaxation proves: with these scales and bins nothing satisfies every record.")
     start, stop = game.histogram.range
-    enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon)
-    while not NoiseGame(game.histogram, game.epsilon, [enough]).uniform().certified:
+    enough, length = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon), stop - start
+    while not replace(game, scales=[float(shown := above(enough * length, 3)) / length]).uniform().certified:
         enough *= 1.01  # rounding of masses decides
     known = ", as default ones do" * made.others["Laplace, smallest"].certified
     one, total = "or a larger --epsilon", "a larger --total-epsilon, or fewer rows (--rows)"
     paragraph(
-        f"What would help: a larger scale (the largest is {game.scales.max() * (stop - start):.3g}; "
-        f"{above(enough * (stop - start), 3)} satisfies every record{known}), fewer bins "
-        f"(--bins), {one if made.parameters.epsilon else total}."
+        f"What would help: a larger scale (the largest is {game.scales.max() * length:.3g}; {shown} "
+        f"satisfies every record{known}), fewer bins (--bins), {one if made.parameters.epsilon else total}."
     )
 
 

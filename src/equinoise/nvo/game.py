@@ -25,10 +25,10 @@ def known(seed: int | None) -> int:
 
 def checked_epsilon(value: object) -> float:
     """Return epsilon of a row, or of counts: finite, and not so small that rounding hides it."""
-    if (epsilon := _checks.epsilon(value, allow_infinite=False)) < LEAST:
-        why = "less is lost in rounding"
-        raise ValueError(f"epsilon must be at least {LEAST:g} for a row ({why}), got {epsilon!r}")
-    return epsilon
+    level = _checks.epsilon(value, allow_infinite=False)
+    if level < LEAST:
+        raise ValueError(f"epsilon must be at least 1e-15 for a row (less is lost in rounding), got {level}")
+    return level
 
 
 def checked_restarts(restarts: object, size: int) -> int:

@@ -183,8 +183,9 @@ def beside(profile: Profile, rows: int, total: float, delta: float = DELTA) -> l
     histogram, one, inside = profile.histogram, profile.game.epsilon, profile.histogram.inside
     names = ("mechanism", "one", "all", "kl", "holds for")
     table = [("NVO", one, total, profile.kl, "these data")]
+    public = histogram.bounds_given and inside.stop - inside.start > 2
     for level, row, what in ((one, one, "same row"), (total, row_epsilon(total, rows, delta), "same total")):
-        if histogram.bounds_given and inside.stop - inside.start > 2 and LEAST <= min(row, level) < math.inf:
+        if public and min(row, level) >= LEAST and level < math.inf:
             twin, anybody = one_draw_private(histogram, row), "any data"
             table.append((f"one draw, {what}", row, twin.composed(rows, delta).epsilon, twin.kl, anybody))
             kl = [private_histogram(histogram, level, seed=seed).kl for seed in range(_SEEDS)]

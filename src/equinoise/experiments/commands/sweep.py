@@ -63,8 +63,8 @@ class Plan:
             return cls(given, _sweep.checked(cls(given, ()).function, points, kept=True))
         except TypeError as error:  # in Python's words where a parameter is missing
             for name, one in inspect.signature(SIMULATE[given["simulate"]]).parameters.items():
-                lacks = name not in given and not all(name in point for point in points)
-                if lacks and one.default is one.empty and "() missing " in str(error):
+                given_all = name in given or all(name in point for point in points)
+                if one.default is one.empty and not given_all and "() missing " in str(error):
                     where = f"in its grid or outside, for simulate = {given['simulate']!r}"
                     raise ValueError(f"file must have the key {name!r}, {where}") from None
             raise
