@@ -152,6 +152,10 @@ REFUSED_ARRAYS = [
         f"a must fit into int64, got {2**63} at index 1",
     ),
     ([-1, 2], np.uint64, (2,), {}, ValueError, "a must fit into uint64, got -1 at index 0"),
+    ([2**64, 2**64], np.uint64, (2,), {}, ValueError, f"a must fit into uint64, got {2**64} at index 0"),
+    ([1, 2**63], np.int64, (2,), {}, ValueError, f"a must fit into int64, got {2**63} at index 1"),
+    ([[0, 2**64]], np.int64, None, {}, ValueError, f"a must fit into int64, got {2**64} at index (0, 1)"),
+    (2**70, np.float64, (), {}, ValueError, f"a must fit into int64, got {2**70}"),
 ]
 
 

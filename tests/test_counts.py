@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import time
 import tracemalloc
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -13,10 +15,12 @@ import pytest
 
 from equinoise import _sweep, bandits, efb, games, inference, mechanisms, nvo, replicates
 from equinoise.bandits import linear
+from equinoise.bandits.replay.tableau import tableau
 from equinoise.cli import main
 from equinoise.experiments.bias import power
 from equinoise.experiments.commands import audit, bandit, efb as efb_command
 from equinoise.games.catalog import complete
+from equinoise.nvo import pairs
 
 pytestmark = pytest.mark.compiled
 IDLE = _sweep._Idle()  # an executor that says when it is asked for work: the arguments were taken
@@ -211,3 +215,31 @@ def test_digits_beyond_what_python_writes_are_shown_in_words():
         repeat(n_replicates=[10**5000])
     with pytest.raises(ValueError, match="epsilon must be a positive number, got a int that is too long"):
         efb.tune(TREE, 10, -(10**5000))
+
+
+RECORDS = nvo.Histogram.from_values([1.0, 2.0, 2.0, 3.0], 5, bounds=(0.0, 4.0))
+PAIRS = pairs.PairHistogram.from_values([1.0, 2.0], [1.0, 2.0], 3, bounds=((0.0, 4.0), (0.0, 4.0)))
+LARGE = {
+    "a profile": ("size", functools.partial(nvo.NoiseGame(RECORDS, 1.0).laplace("amplified").sample, 10**8)),
+    "a pair": ("size", functools.partial(pairs.PairGame(PAIRS, 0.5).uniform().sample, 2 * 10**7 + 1)),
+    "one draw": ("size", lambda: nvo.one_draw_private(RECORDS, 1.0).sample(10**9)),
+    "a private histogram": (
+        "size",
+        functools.partial(nvo.private_histogram(RECORDS, 1.0, seed=1).sample, 10**9),
+    ),
+    "noise": ("size", lambda: mechanisms.laplace(1.0, 2 * 10**8 + 1)),
+    "an audit": ("size", lambda: inference.audit(mechanisms.laplace, 1.0, size=10**8)),
+    "a tableau": ("horizon", lambda: tableau([0.5, 0.6], 5 * 10**7 + 1)),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "sysconf"), reason="a system that tells its memory")
+@pytest.mark.parametrize("name", LARGE)
+def test_what_no_memory_holds_is_refused_before_work(name, monkeypatch):
+    """What is asked for here takes just more than a small machine has, which is told of in its place."""
+    monkeypatch.setattr(os, "sysconf", lambda name: 40_000 if name != "SC_PAGE_SIZE" else 20_000)
+    argument, call = LARGE[name]
+    words = rf"^{argument} must be one whose results fit into this machine's 0\.8 GB"
+    asked = AssertionError("memory was asked for")
+    with mock.patch.object(np, "empty", side_effect=asked), pytest.raises(ValueError, match=words):
+        call()

@@ -57,3 +57,12 @@ def test_every_extra_is_in_all():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     everything = re.findall(r"\w+", extras["all"][0].partition("[")[2])
     assert sorted(everything) == sorted(set(extras) - {"all"})
+
+
+def test_every_ratio_to_c_names_its_processor():
+    """Ratios of two makes of a processor are not to be compared."""
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    table = text.split("## Beside hand-written C")[1].split("## Compiling")[0]
+    rows = [line.split(" | ") for line in table.splitlines() if "against_c" in line]
+    assert len(rows) > 5
+    assert all(re.fullmatch(r"Zen \d", row[1]) for row in rows)

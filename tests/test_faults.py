@@ -14,6 +14,7 @@ import pytest
 from equinoise import _files, games, replicates
 from equinoise.bandits import UCB
 from equinoise.cli import main
+from equinoise.nvo.release import ledger
 
 resource = pytest.importorskip("resource")
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -118,6 +119,16 @@ def test_a_full_disk_leaves_the_old_file_and_is_named(name, tmp_path):
         told = limited(size, lambda: WRITERS[name](path))
         assert told in (f"EFBIG {path}", f"EFBIG {tmp_path / 'other'}"), told
         assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
+
+
+def test_a_full_disk_leaves_the_lines_of_a_ledger_and_is_named(tmp_path):
+    path, line = tmp_path / "book", {"adds": 1.0, "delta": 0.0, "folder": "o" * 700}
+    ledger.add(path, line)
+    path.write_bytes(before := path.read_bytes().removesuffix(b"\n"))  # as some editors leave it
+    for size in (0, len(before), len(before) + 100):
+        assert limited(size, lambda: ledger.add(path, line)) == f"EFBIG {path}"
+        assert path.read_bytes() == before
+    assert ledger.add(path, line) == [line, line]
 
 
 def test_a_run_whose_disk_is_full_goes_on_later(tmp_path):

@@ -171,6 +171,8 @@ def array(
         raise TypeError(f"{name} must be an array of {kind}, got a ragged sequence") from None
     wanted = np.integer if kind == "integers" else np.number
     if not (np.issubdtype(given.dtype, wanted) or given.size == 0) or np.iscomplexobj(given):
+        if given.dtype == object or (given.dtype == np.float64 and isinstance(value, list | tuple)):
+            refuse_long(name, np.array(value, dtype=object), np.dtype(dtype if kind == "integers" else "i8"))
         raise TypeError(f"{name} must be an array of {kind}, got dtype {given.dtype}")
     if shape is not None and (
         given.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, given.shape, strict=True))
@@ -194,6 +196,15 @@ def array(
     if high is not None and most > high:
         raise ValueError(f"{name} must be at most {high:g}, got {_first(given, result > high)}")
     return result
+
+
+def refuse_long(name: str, given: Array, dtype: np.dtype[Any]) -> None:
+    """Raise where a whole number is too long for `dtype`: of one NumPy makes an object, or a float."""
+    held = np.iinfo(dtype)
+    for where, entry in np.ndenumerate(given):
+        if isinstance(entry, int) and not held.min <= entry <= held.max:
+            index = f" at index {where[0] if len(where) == 1 else where}" if where else ""
+            raise ValueError(f"{name} must fit into {dtype}, got {shown(entry)}{index}")
 
 
 def _long_text(value: object) -> bool:

@@ -160,7 +160,20 @@ def test_frames_say_what_made_them():
         frames = interact(policy, np.eye(3), epsilon=2).to_frame(), shown.to_frame(), shown.summary()
         epsilon = 2.0 if policy == "private-ucb" else None
         for frame in frames:
-            assert frame.attrs == {"policy": policy, "epsilon": epsilon, "version": equinoise.__version__}
+            made = {"policy": policy, "epsilon": epsilon, "seed": 0, "version": equinoise.__version__}
+            assert frame.attrs == made
+
+
+@pytest.mark.parametrize("seed", [7, None])
+def test_frames_of_histories_say_their_seed(seed):
+    log = pd.DataFrame({"arm": [0, 1] * 20, "reward": [0.0, 1.0] * 20})
+    shown = replay("ucb", log, seed=seed)
+    for frame in (
+        interact("ucb", tableau(MEANS, 9), seed=seed).to_frame(),
+        shown.to_frame(),
+        shown.summary(),
+    ):
+        assert frame.attrs["seed"] == seed
 
 
 def test_long_tableaus_draw_noise_again():

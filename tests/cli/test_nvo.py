@@ -21,6 +21,7 @@ from equinoise import replicates
 from equinoise.cli import main
 from equinoise.mechanisms.laplace import _measurement
 from equinoise.nvo.release import composition
+from equinoise.nvo.release.certificate import above
 from equinoise.nvo.release.composition import compose_pure
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -184,7 +185,7 @@ def test_a_ledger_has_every_release_and_no_digest_of_the_data(capsys, monkeypatc
     assert nvo["adds"] == compose_pure(1.0, 20)
     assert (histogram["adds"], histogram["delta"]) == (0.5, 0.0)
     words = " ".join(out.split())
-    assert f"add up to epsilon {nvo['adds'] + 0.5:.4g} at most, except with probability 1e-05" in words
+    assert f"add up to epsilon {above(nvo['adds'] + 0.5, 4)} at most, except with probability 1e-05" in words
     # other data, of which the same sample is drawn, leave the same line
     monkeypatch.setattr("equinoise.nvo.release.rows.draw_bins", lambda pmf, size, seed: np.full(size, 20))
     for change in (0, 1):
@@ -397,8 +398,8 @@ def test_rows_that_no_memory_holds_are_refused_before_the_work(capsys, monkeypat
         (["--epsilon", "1e308", "--method", "one-draw"], 0),
         (["--total-epsilon", "1e300"], 0),
         (["--total-epsilon", "1e300", "--method", "one-draw"], 0),
-        (["--total-epsilon", "1e-200"], 1),
-        (["--total-epsilon", "1e-200", "--method", "one-draw"], 0),
+        (["--total-epsilon", "4e-15"], 0),
+        (["--total-epsilon", "4e-15", "--method", "one-draw"], 0),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -436,9 +437,8 @@ def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
     assert re.search(
         r"Not satisfied, by value, the worst first: value records epsilon \S+ 8\.96\S* 1 \d[\d.]+ ", words
     )
-    assert re.search(
-        r"a larger scale \(the largest is 0\.5; [\d.]+ satisfies every record, whatever the data", words
-    )
+    enough = re.search(r"the largest is 0\.5; (\S+) satisfies every record, as default ones do", words)
+    assert enough
     assert "fewer bins (--bins), or a larger --epsilon" in words
     assert not Path("release").exists()
     assert main([*arguments, "--json"]) == 1
@@ -446,6 +446,38 @@ def test_who_is_not_satisfied_is_named_and_there_is_no_sample(capsys):
     assert document["released"] is False
     assert document["failing"]
     assert main([*arguments, "--scales", "8"]) == 0  # the advice is good
+    assert main([*arguments, "--scales", f"{enough[1]},0.01"]) == 0
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "1.7e-15"])
+def test_a_scale_that_is_said_to_satisfy_every_record_does(capsys, epsilon):
+    """Where the least sufficient one fails by the last digit of a mass, another one is named."""
+    Path("two.csv").write_text("a\n0\n2\n")
+    arguments = ["nvo", "two.csv", "--column", "a", "--bounds", "0", "2", "--bins", "3"]
+    arguments += ["--epsilon", epsilon, "--bound", "none", "--resolve", "0", "--search", "best-response"]
+    assert main([*arguments, "--scales", "1,0.5"]) == 1
+    words = " ".join(capsys.readouterr().out.split())
+    assert "as default ones do" not in words
+    enough = re.search(r"; (\S+) satisfies every record\), fewer bins", words)
+    assert enough and main([*arguments, "--scales", f"{enough[1]},0.5"]) == 0
+
+
+def test_what_is_asked_for_is_said_with_all_its_digits(capsys):
+    arguments = ["nvo", "people.csv", "--column", "height_cm", "--bounds", "100.123456", "250"]
+    arguments += ["--bound", "none", "--epsilon", "1.234449", "--resolve", "0", "--out", "release"]
+    assert main([*arguments, "--search", "best-response"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "bounds 100.123456 to 250 (public)" in words and "epsilon 1.234449 per row" in words
+    assert "a drawn row to epsilon 1.234449: " in words
+    assert main(["nvo", "verify", "release"]) == 0
+    assert "are within epsilon 1.234449, at most " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("asked", [("--epsilon", "1e-16"), ("--total-epsilon", "1e-200")])
+def test_an_epsilon_that_rounding_hides_is_refused(capsys, asked):
+    arguments = ["nvo", "people.csv", "--column", "height_cm", "--bounds", "100", "250", *asked]
+    assert main(arguments) == 2
+    assert "epsilon must be at least 1e-15 for a row (less is lost in rounding)" in capsys.readouterr().err
 
 
 @pytest.mark.compiled

@@ -118,11 +118,13 @@ def test_every_kind_of_simulation_has_a_name(text):
         (BANDITS + "horizon = [1, 2]", "horizon must not be a key of 'file.toml' and of its grid"),
         (BANDITS.replace("uniform", "ucb"), "grid must have points that differ"),
         ("resume = 'x'" + BANDITS, "resume must not be a key of 'file.toml'"),
-        ('simulate="efb"\ngame="kuhn"\nhorizon=9\n[grid]\nepsilon=[4]', "game must be one of "),
+        (BANDITS.replace("means", "#"), "FILE.toml must have the key 'means', in its grid or outside"),
         (
-            'simulate="efb"\nhorizon=9\n[grid]\nepsilon=[4]',
-            ": simulate() missing 1 required positional argument: 'game'",
+            "simulate='efb'\nhorizon=9\n[grid]\nepsilon=[1.0]",
+            "must have the key 'game', in its grid or outside",
         ),
+        ("simulate='self-play'\nhorizon=9\n[grid]\nseed=[1]", "for simulate = 'self-play'"),
+        ('simulate="efb"\ngame="kuhn"\nhorizon=9\n[grid]\nepsilon=[4]', "game must be one of "),
         ('simulate="linear"\nhorizn=9\n[grid]\nn_arms=[4]', "unexpected keyword argument 'horizn'"),
     ],
 )
@@ -314,6 +316,14 @@ def test_replicates_that_are_none_are_refused(capsys, text):
     assert main([*BANDIT, f"--replicates={text}"]) == 2
     err = capsys.readouterr().err
     assert err.startswith("equinoise: --replicates must be ") and err.count("\n") == 1
+
+
+def test_replicates_are_said_once(capsys):
+    text = BANDITS.replace("n_replicates = 9\n", "") + "n_replicates = [3, 4]\n"
+    Path("file.toml").write_text(text, encoding="utf-8")
+    assert main(["sweep", "file.toml", "--out", "out", "--replicates", "5"]) == 2
+    wanted = "equinoise: --replicates must be left out where the grid of 'file.toml' says how many\n"
+    assert capsys.readouterr().err == wanted
 
 
 def test_a_plan_takes_no_slice(capsys):

@@ -171,3 +171,12 @@ def test_forged_strategies_are_refused(mechanism):
         for call in (lambda s: user.report(s, 2, 0.5), lambda s: play(environment, s, seed=1)):
             with pytest.raises(ValueError, match="strategy"):
                 call(Strategy(0, infosets, actions, symbols))
+
+
+@pytest.mark.parametrize("kind", [Strategy, Report])
+@pytest.mark.parametrize("size", [0, 4, 19])
+def test_a_message_that_is_too_short_is_called_so(kind, size):
+    """It may begin as it should, and then it is not its beginning that is wrong."""
+    whole = kind(7, [0], [1]) if kind is Strategy else kind(7, [0.5])
+    with pytest.raises(ValueError, match=rf"a whole message, of 20 bytes or more, got {size} bytes"):
+        kind.from_bytes(whole.to_bytes()[:size])

@@ -13,7 +13,7 @@ import pytest
 
 import equinoise
 from equinoise.nvo import Histogram, NoiseGame
-from equinoise.nvo.release.certificate import certificate, statement, words
+from equinoise.nvo.release.certificate import above, certificate, statement, words
 from equinoise.nvo.release.composition import compose
 
 
@@ -114,11 +114,30 @@ def promise(epsilon=None, total=None, delta=0.0):
 
 
 def test_the_promise_is_what_was_asked_for():
-    assert "at most e^1.5 = 4.48." in promise(1.5)
+    assert "at most e^1.5, or 4.49." in promise(1.5)
     assert "at most e^800." in promise(800.0)
     assert "by at most 51%." in promise(0.41)
     assert "all rows together to epsilon 2, except with probability 0.00001." in promise(total=2.0)
     assert "to epsilon 0.5 and delta 1e-06." in promise(0.5, delta=1e-6)
+
+
+def test_no_promise_is_of_less_than_was_asked_for():
+    """All digits of epsilon, delta and bounds, and what follows from them is rounded up."""
+    asked = {"epsilon": 1.23456789, "total_epsilon": None, "rows": 3, "columns": ("a", "b", "c")}
+    said, limits = words(asked, [(0.0, 1234567.5)])
+    assert "to epsilon 1.23456789: " in said and "at most e^1.23456789, or 3.44." in said
+    assert "The bounds 0 to 1234567.5 count as public" in limits[1]
+    assert "add up, to 3.70370367 for a row" in limits[-1]
+    assert "to epsilon 0.123449 and delta 1.2345678e-09." in promise(0.123449, delta=1.2345678e-9)
+    assert "to epsilon 2.00004, except" in promise(total=2.00004)
+    found = certificate(make(scale=1e-6, epsilon=0.123449))
+    assert found["promise"].startswith("Nothing is promised") and " epsilon 0.123449." in found["promise"]
+
+
+@pytest.mark.parametrize("number", [1.0, 0.3, 5.0644, 1.0001e-15, 123456.7, 1e300])
+def test_what_is_at_most_is_rounded_up(number):
+    assert number <= float(above(number, 3)) <= 1.01 * number
+    assert (above(0.0, 3), float(above(math.inf, 3))) == ("0", math.inf)
 
 
 def test_others_get_what_was_asked_for():

@@ -118,6 +118,7 @@ def test_a_disk_that_is_full_at_any_moment_leaves_the_old_one(tmp_path, monkeypa
                 done = True
             except OSError as error:
                 assert error.errno == errno.ENOSPC
+                assert error.filename == str(target) or moments == 0  # where its parent is made
         assert contents(target) == (NEW if done else OLD)
         assert names(tmp_path) == ["release"]
         moments += not done

@@ -13,6 +13,8 @@ from tests import real_columns
 
 from equinoise.mechanisms.laplace import secure_geometric
 from equinoise.nvo import Histogram, NoiseGame, one_draw_private, private_histogram, twins
+from equinoise.nvo.gaussian import GaussianGame
+from equinoise.nvo.pairs import PairGame, PairHistogram
 from equinoise.nvo.release.composition import compose_pure
 
 WIDE = 1e9  # no range beyond the bounds
@@ -248,6 +250,29 @@ def test_one_draw_hides_a_record_at_an_epsilon_beyond_floats(epsilon):
     more = one_draw_private(histogram_of([3, 1, 2]), epsilon).pmf
     assert (pmf > 0.0).all()
     assert np.abs(np.log(more / pmf)).max() <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [9e-16, 1e-300, 5e-324])
+def test_an_epsilon_that_rounding_hides_is_refused(epsilon):
+    records = Histogram.from_values([1.0, 2.0, 2.0, 3.0], 5, bounds=(0.0, 4.0))
+    pairs = PairHistogram.from_values([1.0, 2.0], [1.0, 2.0], 5, bounds=((0.0, 4.0), (0.0, 4.0)))
+    for make in (
+        lambda: NoiseGame(records, epsilon),
+        lambda: GaussianGame(records, epsilon, delta=1e-6),
+        lambda: PairGame(pairs, epsilon),
+        lambda: one_draw_private(records, epsilon),
+        lambda: private_histogram(records, epsilon, seed=1),
+    ):
+        with pytest.raises(ValueError, match=r"epsilon must be at least 1e-15 for a row \(less"):
+            make()
+
+
+def test_a_release_that_tells_next_to_nothing_stands_alone():
+    """With the widest noise all rows lose less than a twin takes."""
+    game = NoiseGame(Histogram.from_values([1.0, 2.0, 2.0, 3.0], 5, bounds=(0.0, 4.0)), 1.0, [1e20])
+    for total in (0.0, 1e-17):
+        table = twins.beside(game.uniform(), 4, total)
+        assert [row["mechanism"] for row in table] == ["NVO", "one draw, same row", "histogram, same row"]
 
 
 def test_too_few_bins_are_named():

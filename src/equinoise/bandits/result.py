@@ -212,8 +212,8 @@ class History:
     rewards : float64[T]
     pulls, means : int64[K], float64[K]
         Number and mean of each arm's rewards; NaN for an arm never pulled.
-    policy, epsilon
-        As they were given; None for a policy that takes none.
+    policy, epsilon, seed
+        As they were given; epsilon is None for a policy that takes none.
     propensities : float64[T, K] or None
         With what probabilities the arms were drawn, as in :class:`BanditRun`; None for policies without.
 
@@ -230,6 +230,7 @@ class History:
     means: Floats
     policy: str
     epsilon: float | None
+    seed: int | None
     propensities: Floats | None
 
     def __repr__(self) -> str:
@@ -243,4 +244,4 @@ class History:
         rounds, known = np.arange(len(self.arms)), self.propensities
         frame = pd.DataFrame({"round": rounds, "arm": self.arms, "reward": self.rewards})
         frame = frame if known is None else frame.assign(propensity=known[rounds, self.arms])
-        return _results.made_by(frame, policy=self.policy, epsilon=self.epsilon)
+        return _results.made_by(frame, policy=self.policy, epsilon=self.epsilon, seed=self.seed)

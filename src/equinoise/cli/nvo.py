@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,15 +44,17 @@ _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
 
 def show(made: Any, names: list[str], out: Path) -> None:
     """Print the table, and what is and is not protected, or why there is no sample."""
+    from equinoise.nvo.release.certificate import above, exact
+
     said = made.certificate
     n, left_out = said["n"], made.column.n_rows - said["n"]
-    (bottom, top, source), (low, high) = said["bounds"].values(), said["range"]
+    (*ends, source), (low, high), game = said["bounds"].values(), said["range"], made.profile.game
     print(
         f"{made.parameters.path}, {made.column.name}: {n:,} records"
         + (f" (and {left_out:,} left out without a value)" if left_out else "")
         + (f" ({made.column.clamped:,} put on the bounds)" if made.column.clamped else "")
-        + f", bounds {bottom:g} to {top:g} ({source}), {said['bins']:,} bins from {low:g} to {high:g}, "
-        f"noise scales: {len(made.profile.game.scales):,}, epsilon {made.profile.game.epsilon:.4g} per row"
+        + f", bounds {' to '.join(map(exact, ends))} ({source}), {said['bins']:,} bins from {low:g} to "
+        f"{high:g}, noise scales: {len(game.scales):,}, epsilon {exact(game.epsilon)} per row"
     )
     rows = made.rows()  # a column of the table for each, which fits 80 characters
     cells = [(words, *(common.cell(row[key], digits) for row in rows)) for words, key, digits in _LINES]
@@ -62,7 +65,8 @@ def show(made: Any, names: list[str], out: Path) -> None:
     common.print_table(made.described(), (made.column.name, "data", "sample"), ("", ".4g", ".4g"))
     paragraph(said["promise"])
     rows = f"all {said['rows']:,} rows"
-    common.print_table(made.losses(), ("epsilon, at most", "one row", rows), ("", ".3g", ".3g"))
+    lost = [(what, "" if one is None else above(one, 3), above(m, 3)) for what, one, m in made.losses()]
+    common.print_table(lost, ("epsilon, at most", "one row", rows), ("", "s", "s"))
     headings = ("mechanism", "one row", rows, "KL", "private for")
     common.print_table([row.values() for row in made.beside], headings, ("", ".3g", ".3g", ".5f", ""))
     for number, sentence in enumerate(said["limits"], 1):
@@ -78,6 +82,7 @@ def show(made: Any, names: list[str], out: Path) -> None:
 def _explain(made: Any) -> None:
     """Say which bins fail, and what would help."""
     from equinoise.nvo.noise import sufficient_scale
+    from equinoise.nvo.release.certificate import above
 
     game, failing = made.profile.game, [list(row.values()) for row in made.failing()]
     if failing:
@@ -88,12 +93,14 @@ def _explain(made: Any) -> None:
     if made.lower_bound == float("inf"):
         paragraph("The linear relaxation proves: with these scales and bins nothing satisfies every record.")
     start, stop = game.histogram.range
-    enough = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon) * (stop - start)
+    enough, length = sufficient_scale(game.n, game.histogram.n_bins, game.epsilon), stop - start
+    while not replace(game, scales=[float(shown := above(enough * length, 3)) / length]).uniform().certified:
+        enough *= 1.01  # rounding of masses decides
+    known = ", as default ones do" * made.others["Laplace, smallest"].certified
     one, total = "or a larger --epsilon", "a larger --total-epsilon, or fewer rows (--rows)"
     paragraph(
-        f"What would help: a larger scale (the largest is {game.scales.max() * (stop - start):.3g}; "
-        f"{enough:.3g} satisfies every record, whatever the data, as default ones do), fewer bins "
-        f"(--bins), {one if made.parameters.epsilon else total}."
+        f"What would help: a larger scale (the largest is {game.scales.max() * length:.3g}; {shown} "
+        f"satisfies every record{known}), fewer bins (--bins), {one if made.parameters.epsilon else total}."
     )
 
 
@@ -226,20 +233,22 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
 
 def _sum(found: Sequence[Any], entries: Sequence[Any], ledger: Path | None) -> None:
     """Say what a person loses by several columns, and by all that a ledger has."""
+    from equinoise.nvo.release.certificate import above
+
     released = [made.certificate for made in found if made.sample is not None]
     if len(released) > 1:
         one = math.fsum(said["epsilon"] for said in released)
         whole = math.fsum(said["composed"]["epsilon"] for said in released)
         paragraph(
             "The columns together: for someone whose values are in all, epsilons add up, to at most "
-            f"{one:.4g} for a row of each and {whole:.3g} for all rows of all, and so do deltas."
+            f"{above(one, 4)} for a row of each and {above(whole, 3)} for all rows of all, and so do deltas."
         )
     if entries:
         adds, delta = (math.fsum(entry[name] for entry in entries) for name in ("adds", "delta"))
         what = f"{len(entries):,} release{'s' * (len(entries) > 1)}"
         paragraph(
-            f"{ledger} has {what}: for someone who is in all, they add up to epsilon {adds:.4g} at most, "
-            f"except with probability {delta:.2g} (by method nvo, as long as noise scales stay secret)."
+            f"{ledger} has {what}: for someone who is in all, they add up to epsilon {above(adds, 4)} at "
+            f"most, except with probability {delta:.2g} (by method nvo, as long as noise scales stay secret)."
         )
 
 

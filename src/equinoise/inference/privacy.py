@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks, replicates
+from equinoise import _checks, _results, replicates
 from equinoise._typing import Any, Array, Floats, Ints
 
 Draw = Callable[[int, int, int], Any]
@@ -118,6 +118,7 @@ def audit(
         raise TypeError(f"draw must be a callable or several, got {_checks.shown(draw)}")
     claim, rest = _checks.epsilon(epsilon), _checks.number("delta", delta, 0.0, 1.0)
     n = _checks.integer("size", size, 100, _checks.MOST)
+    _results.check_memory(n, 2, "size")
     level = _checks.number("alpha", alpha, 0.0, 1.0, open_low=True, open_high=True)
     views = (values, differences, steps, low_bits) if events is None else events
     of = np.random.SeedSequence(_checks.integer("seed", seed, 0))

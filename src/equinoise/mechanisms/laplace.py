@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import Any, ArrayLike, Callable, Floats, Ints
 
 LARGEST_SCALE = 1e300  # 37 times as much is still a number, and no draw is larger
@@ -47,7 +47,9 @@ def laplace(scale: float, size: int, seed: int | None = None) -> Floats:
     True
     """
     scale = _checks.number("scale", scale, 0.0, LARGEST_SCALE)
-    out = np.empty(_checks.integer("size", size, 0, _checks.MOST))
+    n = _checks.integer("size", size, 0, _checks.MOST)
+    _results.check_memory(n, 1, "size")
+    out = np.empty(n)
     from equinoise._random import SAMPLE, fill_laplace, stream_key
 
     fill_laplace(stream_key(seed), 0, SAMPLE, scale, out)

@@ -15,11 +15,20 @@ from equinoise.nvo.registry import SEARCHES
 from equinoise.nvo.search import dynamics
 
 _LARGEST = 2**31  # bytes
+LEAST = 1e-15  # epsilon: what a record loses below it, the rounding of masses hides
 
 
 def known(seed: int | None) -> int:
     """Return a seed, one of the operating system's for None: who has it can search again."""
     return int(stream_key(None)[0]) if seed is None else _checks.integer("seed", seed, 0)
+
+
+def checked_epsilon(value: object) -> float:
+    """Return epsilon of a row, or of counts: finite, and not so small that rounding hides it."""
+    level = _checks.epsilon(value, allow_infinite=False)
+    if level < LEAST:
+        raise ValueError(f"epsilon must be at least 1e-15 for a row (less is lost in rounding), got {level}")
+    return level
 
 
 def checked_restarts(restarts: object, size: int) -> int:
@@ -47,7 +56,7 @@ class Game:
     def _begin(self, kind: type) -> float:
         """Check the histogram and epsilon, which is kept and returned."""
         _checks.instance("histogram", self.histogram, kind)
-        self._keep("epsilon", _checks.epsilon(self.epsilon, allow_infinite=False))
+        self._keep("epsilon", checked_epsilon(self.epsilon))
         return self.epsilon
 
     def _keep(self, name: str, value: Any) -> None:
@@ -183,7 +192,7 @@ class NoiseGame(LimitedGame):
     Parameters
     ----------
     histogram, epsilon : Histogram, float
-        n records in K bins, and what each asks for: positive and finite.
+        n records in K bins, and what each asks for: finite, and at least 1e-15.
     scales : {"default", "paper", "extended"}, int or float64[V]
         What there is to choose from. "default" has the smallest uniform scale that is enough for these data,
         none (all mass in a record's own bin), and steps from where all bins are alike, most of them where

@@ -70,7 +70,7 @@ class GaussianGame(Game):
     Parameters
     ----------
     histogram, epsilon : Histogram, float
-        Records, and what each asks for: positive and finite.
+        Records, and what each asks for: finite, and at least 1e-15.
     delta : float
         Positive and below 1/n, where it would mean nothing: ValueError. Above a tenth of that it warns.
     scales : "default" or float64[V]

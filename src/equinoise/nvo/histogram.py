@@ -275,6 +275,7 @@ def _refuse(given: Array) -> None:
             if named or (isinstance(entry, float) and math.isnan(entry)):
                 raise ValueError(f"values must have none missing, got {entry} at index {where}")
         wrong = [e for e in given if isinstance(e, bool | str) or not isinstance(e, int | float)]
+        _checks.refuse_long("values", given, np.dtype(np.int64))
         found = f"objects such as {_checks.shown([*wrong, given[0]][0])}"
     elif given.dtype.kind in "US":
         found = f"text such as {_checks.shown(given[0].item())}"

@@ -140,7 +140,7 @@ class PairGame(LimitedGame):
     Parameters
     ----------
     histogram, epsilon : PairHistogram, float
-        Records, and what each asks for, for both values together: positive and finite.
+        Records, and what each asks for, for both values together: finite, and at least 1e-15.
     multiples : "default", "paper" or float64[V]
         Scales, in sensitivity/epsilon of each column. A grid too fine for its noise raises ValueError.
 

@@ -10,6 +10,7 @@ from equinoise import _checks
 from equinoise._random import NOISE, stream_key
 from equinoise._typing import Any, Floats, Ints
 from equinoise.mechanisms.laplace import secure_geometric
+from equinoise.nvo.game import LEAST, checked_epsilon
 from equinoise.nvo.histogram import Histogram, Released, sealed
 from equinoise.nvo.profile import Profile, divergence
 from equinoise.nvo.release.composition import DELTA, Composition, between, compose_pure
@@ -62,7 +63,7 @@ def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
     histogram : Histogram
         With public bounds, and at least three bins within them: ValueError otherwise.
     epsilon : float
-        Of one row, positive and finite, when a record is added or removed; twice it when one is replaced.
+        Of one row, finite and at least 1e-15, when a record comes or goes; twice it when one is replaced.
 
     Notes
     -----
@@ -143,7 +144,7 @@ def _begin(histogram: Histogram, epsilon: float) -> float:
     n_inside = histogram.inside.stop - histogram.inside.start
     if n_inside < 3:
         raise ValueError(f"histogram must have n_bins of at least 3 within its bounds, got {n_inside}")
-    return _checks.epsilon(epsilon, allow_infinite=False)
+    return checked_epsilon(epsilon)
 
 
 def _whole(histogram: Histogram, kept: Floats) -> Floats:
@@ -182,8 +183,9 @@ def beside(profile: Profile, rows: int, total: float, delta: float = DELTA) -> l
     histogram, one, inside = profile.histogram, profile.game.epsilon, profile.histogram.inside
     names = ("mechanism", "one", "all", "kl", "holds for")
     table = [("NVO", one, total, profile.kl, "these data")]
+    public = histogram.bounds_given and inside.stop - inside.start > 2
     for level, row, what in ((one, one, "same row"), (total, row_epsilon(total, rows, delta), "same total")):
-        if histogram.bounds_given and inside.stop - inside.start > 2 and row > 0.0 and 0.0 < level < math.inf:
+        if public and min(row, level) >= LEAST and level < math.inf:
             twin, anybody = one_draw_private(histogram, row), "any data"
             table.append((f"one draw, {what}", row, twin.composed(rows, delta).epsilon, twin.kl, anybody))
             kl = [private_histogram(histogram, level, seed=seed).kl for seed in range(_SEEDS)]

@@ -146,7 +146,7 @@ class Replay(History):
 
         columns = {"arm": list(self.labels), "pulls": self.pulls, "mean": self.means}
         frame = pd.DataFrame({**columns, "logged": self.logged, "logged_mean": self.logged_means})
-        return _results.made_by(frame, policy=self.policy, epsilon=self.epsilon)
+        return _results.made_by(frame, policy=self.policy, epsilon=self.epsilon, seed=self.seed)
 
 
 def replay(
@@ -269,7 +269,8 @@ def walked(
         expected = f"about {keep.sum() / len(labels):,.0f} were expected, one in {len(labels)} of those kept"
         warnings.warn(f"replay used {len(rows):,} of {len(arms):,} rows: {expected}", stacklevel=3)
     used, logged = (arm_means(arms[i], rewards[i], len(labels)) for i in (rows, slice(None)))
-    return Replay(arms[rows], rewards[rows], *used, *named, shares, rows, labels, *logged)
+    made = *used, *named, _checks.seed(seed), shares
+    return Replay(arms[rows], rewards[rows], *made, rows, labels, *logged)
 
 
 def _uniforms(key: Words, entity: int, replicate: int, n: int) -> Floats:

@@ -8,7 +8,7 @@ what was never seen: it plays a policy on the log of a randomised experiment.
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import Any, ArrayLike, Floats
 from equinoise.bandits.policies.registry import LARGEST, MAX_HORIZON, REWARDS, choose
 from equinoise.bandits.replay.logged import Replay, replay
@@ -66,6 +66,7 @@ def tableau(
     rounds = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
     if rounds * given.size > _MOST_ENTRIES:
         raise ValueError(f"horizon must be one for which the table has at most 1e9 entries, got {horizon!r}")
+    _results.check_memory(rounds, 2 * given.size, "horizon")
     spread = _checks.number("sigma", sigma, 0.0, LARGEST)
     first = _checks.integer("replicate", replicate, 0, MAX_HORIZON)
     from equinoise._random import stream_key
@@ -145,5 +146,5 @@ def interact(
             arms[t] = arm = player.choose()
             player.update(arm, float(row[arm]))
     rewards = table[np.arange(rounds), arms]
-    made = *arm_means(arms, rewards, n_arms), chosen.spec.name, chosen.given_epsilon, player.propensities
-    return History(arms, rewards, *made)
+    made = *arm_means(arms, rewards, n_arms), chosen.spec.name, chosen.given_epsilon
+    return History(arms, rewards, *made, _checks.seed(seed), player.propensities)

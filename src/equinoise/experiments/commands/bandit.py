@@ -17,6 +17,7 @@ from equinoise.experiments.bias.common import Summary, bias_frame, summarise
 from equinoise.experiments.bias.exhibits import POWER
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS, Running, gather
+from equinoise.nvo.release.certificate import above, exact
 from equinoise.report import figures, pictures
 from equinoise.report.exhibit import Exhibit, Picture, Table, joined
 
@@ -97,11 +98,11 @@ def sentences(parameters: Parameters) -> tuple[str, ...]:
     else:
         words = [
             f"Protected: every single reward, from whoever sees which arms were chosen and nothing else. "
-            f"Another one changes the probability of any choices by at most e^{epsilon:g} = "
-            f"{math.exp(min(epsilon, 700.0)):.4g} times.",
+            f"Another one changes the probability of any choices by at most e^{exact(epsilon)}, "
+            f"or {above(math.exp(min(epsilon, 700.0)), 4)} times.",
             "Proven: the bias of an arm is at most tanh(epsilon/4), whatever its mean, here "
-            f"{inference.bias_bound(epsilon):.4f}, and at most what the table shows for the given means (the "
-            "log-odds shift; it improves on Theorem 1 of Neel and Roth, 2018).",
+            f"{above(inference.bias_bound(epsilon), 4)}, and at most what the table shows for the given "
+            "means (the log-odds shift; it improves on Theorem 1 of Neel and Roth, 2018).",
             "Not protected: what the analyst sees. Sums and means are the true ones. For someone with "
             "rewards in m rounds epsilon is m times as large. A simulation protects nobody, since its noise "
             "comes from a seed: for people there is equinoise.bandits.PrivateUCB.",

@@ -105,7 +105,7 @@ def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
     places: Any = {name: getattr(parameters, name) for name in ("bounds", "margin", "spike")}
     places["whole"] = parameters.whole or None
     histogram = Histogram.from_values(values, parameters.bins, **places)
-    epsilon = parameters.epsilon or parameters.total_epsilon or math.nan
+    epsilon = parameters.epsilon or (parameters.total_epsilon or math.nan) / (parameters.rows or histogram.n)
     game = NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
     if parameters.search != "best-response" or parameters.bound != "none":
         refuse_large(game.noise, np.flatnonzero(histogram.counts))
@@ -220,11 +220,12 @@ class Release:
     def reason(self) -> str:
         """Return in one clause why there is no sample."""
         total, game, rows = self.parameters.total_epsilon, self.profile.game, self.certificate["rows"]
+        level = certificate.exact(total or game.epsilon)
         if total is not None:
-            within = f"all {rows:,} rows stay within {total:g} and every record is satisfied"
+            within = f"all {rows:,} rows stay within {level} and every record is satisfied"
             return f"no epsilon per row was found with which {within}"
-        wrong = game.n - self.profile.n_satisfied
-        return f"{wrong:,} of {game.n:,} records are not satisfied at epsilon {game.epsilon:.4g}"
+        wrong = f"{game.n - self.profile.n_satisfied:,} of {game.n:,}"
+        return f"{wrong} records are not satisfied at epsilon {level}"
 
     def losses(self) -> list[tuple[str, float | None, float | None]]:
         """Return what a record loses at most, as what happens to it, epsilon of one row, and of all rows."""

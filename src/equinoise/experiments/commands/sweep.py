@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import inspect
 import time
 import tomllib
 from dataclasses import dataclass
@@ -50,11 +51,23 @@ class Plan:
         _checks.choice("simulate", given["simulate"], SIMULATE)
         if n_replicates is not None:
             given["n_replicates"] = n_replicates
-        twice = [name for name in _sweep.names_of(_sweep.points_of(grid)) if name in given]
+        points = _sweep.points_of(grid)
+        names = _sweep.names_of(points)
+        if n_replicates is not None and "n_replicates" in names:
+            raise ValueError(f"replicates must be left out where the grid of {str(path)!r} says how many")
+        twice = [name for name in names if name in given]
         if wrong := [*twice, *(name for name in ("executor", "resume", "progress") if name in given)]:
             also = " and of its grid" if twice else ""
             raise ValueError(f"{wrong[0]} must not be a key of {str(path)!r}{also}")
-        return cls(given, _sweep.checked(cls(given, ()).function, grid, kept=True))
+        try:
+            return cls(given, _sweep.checked(cls(given, ()).function, points, kept=True))
+        except TypeError as error:  # in Python's words where a parameter is missing
+            for name, one in inspect.signature(SIMULATE[given["simulate"]]).parameters.items():
+                given_all = name in given or all(name in point for point in points)
+                if one.default is one.empty and not given_all and "() missing " in str(error):
+                    where = f"in its grid or outside, for simulate = {given['simulate']!r}"
+                    raise ValueError(f"file must have the key {name!r}, {where}") from None
+            raise
 
     @property
     def function(self) -> Callable[..., Any]:

@@ -1,5 +1,6 @@
 """What a release promises: in fixed words for others, and in the data's figures for its steward."""
 
+import decimal
 import hashlib
 import math
 import time
@@ -47,6 +48,7 @@ def words(
     """
     epsilon, total, rows = (asked[name] for name in ("epsilon", "total_epsilon", "rows"))
     level = total if epsilon is None else epsilon
+    hidden = f"Each record is hidden in a drawn row to epsilon {exact(level)}"
     if method.startswith("histogram"):
         what = "Replacing" if "replace" in method else "Adding or removing"
         promise = (
@@ -55,16 +57,16 @@ def words(
         )
     elif total is not None:
         chance = f"{DELTA:.10f}".rstrip("0")
-        rest = f"all rows together to epsilon {total:.4g}, except with probability {chance}."
+        rest = f"all rows together to epsilon {exact(total)}, except with probability {chance}."
         promise = f"Each record{' of any data set' * (method != 'nvo')} is hidden in {rest}"
     elif delta:
-        promise = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g} and delta {delta:g}."
+        promise = f"{hidden} and delta {exact(delta)}."
     else:
         which = "In a drawn row of any data set, adding or removing any one record"
         if method == "nvo":
-            which = f"Each record is hidden in a drawn row to epsilon {epsilon:.4g}: removing any one of them"
+            which = f"{hidden}: removing any one of them"
         promise = f"{which} changes the probability of each value by {_change(level)}."
-    ends = ", ".join(f"{pair[0]:g} to {pair[1]:g}" for pair in bounds if pair)
+    ends = ", ".join(" to ".join(map(exact, pair)) for pair in bounds if pair)
     public = (
         f"The bounds {ends} count as public. That must be true: if they were looked up in the data, they "
         "tell about its smallest and largest record, and nothing here protects these."
@@ -83,23 +85,33 @@ def words(
     limits = limits if method == "nvo" else limits[1:3]
     if columns := asked.get("columns"):
         every = total is not None or method.startswith("histogram")
+        together = exact(len(columns) * decimal.Decimal(exact(level)))
         limits.append(
             f"{', '.join(columns)} of the same records were released together, each by itself, and the "
             "promise is for one of them. For someone whose values are in all the epsilons add up, to "
-            f"{level * len(columns):.4g} for {'all rows' if every else 'a row'} of each. What the columns "
-            "have to do with each other is not in the samples: rows of two do not belong together."
+            f"{together} for {'all rows' if every else 'a row'} of each. What the columns have to do with "
+            "each other is not in the samples: rows of two do not belong together."
         )
     return f"{promise} {_EACH}", limits
+
+
+def exact(number: Any) -> str:
+    """Return a number with all its digits, since a promise must not be of less than was asked for."""
+    return repr(float(number)).removesuffix(".0")
+
+
+def above(number: float, digits: int) -> str:
+    """Return a number in a few digits, and not below it."""
+    up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    return f"{float(up.create_decimal(repr(float(number)))):.{digits}g}"
 
 
 def _change(epsilon: float) -> str:
     """Return by what epsilon changes a probability."""
     if epsilon < _PER_CENT:
-        percent = 100.0 * math.expm1(epsilon)
-        unit = 10.0 ** (math.floor(math.log10(percent)) - 1)
-        return f"at most {math.ceil(percent / unit) * unit:g}%"  # not below it
-    number = f" = {math.exp(epsilon):.3g}" if epsilon < _EXP_MAX else ""
-    return f"a factor of at most e^{epsilon:.4g}{number}"
+        return f"at most {exact(above(100.0 * math.expm1(epsilon), 2))}%"
+    number = f", or {exact(above(math.exp(epsilon), 3))}" if epsilon < _EXP_MAX else ""
+    return f"a factor of at most e^{exact(epsilon)}{number}"
 
 
 def _cautions(bounds: Sequence[Ends], seed: int | None) -> list[str]:
@@ -156,7 +168,7 @@ def certificate(
     promise, limits = words(asked, public, method=method, delta=game.delta)
     if not profile.certified:
         wrong = f"{game.n - profile.n_satisfied:,} of {game.n:,} records"
-        promise = f"Nothing is promised: {wrong} are not within epsilon {game.epsilon:.4g}."
+        promise = f"Nothing is promised: {wrong} are not within epsilon {exact(game.epsilon)}."
     bounds = [
         {"low": c.bounds[0], "high": c.bounds[1], "source": "public" if c.bounds_given else "the data's own"}
         for c in histogram.columns

@@ -55,6 +55,8 @@ def put(target: Path, files: Mapping[str, bytes]) -> None:
             if target.exists():
                 shutil.copymode(target, made)
             _swap(made, target, aside)
+    except OSError as error:  # of a file beside it that is gone, or of none
+        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:  # what is there now is the earlier release, or a part of the new one
         shutil.rmtree(made, ignore_errors=True)
 

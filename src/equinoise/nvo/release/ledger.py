@@ -20,7 +20,7 @@ from equinoise.nvo.histogram import Histogram
 from equinoise.nvo.noise import LaplaceNoise
 from equinoise.nvo.profile import evaluate
 from equinoise.nvo.release import folder as folders
-from equinoise.nvo.release.certificate import MADE, statement
+from equinoise.nvo.release.certificate import MADE, above, exact, statement
 from equinoise.nvo.release.composition import DELTA, compose_pure
 
 _ASKED = ("date", "column", "method", "epsilon", "total_epsilon", "bounds", "sampling", "sample")
@@ -61,16 +61,18 @@ def add(path: str | os.PathLike[str], release: Mapping[str, Any]) -> list[dict[s
     """Put a line at the end of a ledger, which is made where it is missing, and return all that it has."""
     line = json.dumps(release, allow_nan=False).encode() + b"\n"
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with Path(path).open("ab+") as file:
+    with Path(path).open("ab+", buffering=0) as file:
         _files.claimed(handle := file.fileno(), wait=True)
         file.seek(max((size := os.fstat(handle).st_size) - 1, 0))
-        open_end = file.read(1) not in b"\n"  # as editors leave it
+        left = b"\n" * (file.read(1) not in b"\n") + line  # after a line that has no end, as of editors
         try:
-            file.write(b"\n" * open_end + line)
-            file.flush()
+            while left := left[file.write(left) :]:
+                pass  # a raw file may take a part, and then says why not the rest
             os.fsync(handle)
-        except BaseException:  # a full disk: no half of a line
+        except BaseException as error:  # a full disk: no half of a line, now or when the file is closed
             os.ftruncate(handle, size)
+            if isinstance(error, OSError):
+                raise OSError(error.errno, error.strerror, str(path)) from error
             raise
     folders.dated(Path(path))
     return read(path)
@@ -148,7 +150,8 @@ def _records(private: Path, said: Mapping[str, Any]) -> str:
         wrong = f"{histogram.n - found.n_satisfied:,} of {histogram.n:,} records beyond it"
         has = f"epsilon {found.realised_epsilon:.6g} where {told:.6g} is said"
         raise _Changed(f"private/scales.csv has {has}, {wrong}")
-    return f"all {histogram.n:,} records are within epsilon {facts['epsilon']:.4g}, at most {told:.4g}"
+    within = f"epsilon {exact(facts['epsilon'])}, at most {above(told, 4)}"
+    return f"all {histogram.n:,} records are within {within}"
 
 
 def _content(folder: Path, name: str) -> bytes:

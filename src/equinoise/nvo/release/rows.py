@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._random import RELEASE, stream_key
 from equinoise._typing import Any, Callable, Floats, Ints, Words
 
@@ -37,6 +37,7 @@ def sample(profile: Any, size: int, seed: int | None = None, *, allow_uncertifie
        (anonymous, under review), definition 3.3, random sampling query.
     """
     rows = _checks.integer("size", size, 1, MAX_ROWS)
+    _results.check_memory(rows, 3 * len(profile.histogram.columns) - 1, "size")  # bins, and midpoints
     if not _checks.flag("allow_uncertified", allow_uncertified) and not profile.certified:
         satisfied = f"{profile.n_satisfied} of {profile.game.n} records"
         raise ValueError(f"profile must be certified, got one that satisfies {satisfied}")
