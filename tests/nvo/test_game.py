@@ -243,8 +243,19 @@ def test_the_smallest_scale_is_the_smallest(seed):
         assert less.evaluate(counts).n_satisfied < game.n
         assert profile.realised_epsilon == pytest.approx(game.epsilon, rel=1e-5)
     assert game.laplace("amplified").certified
-    assert game.laplace("amplified").game.scales[0] >= scale
+    assert game.laplace("amplified").game.scales[0] >= scale * (1 - 1e-6)
     assert game.laplace("paper").game.scales[0] == game.histogram.sensitivity / game.epsilon
+
+
+@pytest.mark.parametrize("records", [[0.0, 2.0], [0.0, *[2.0] * 999]])
+@pytest.mark.parametrize("epsilon", [1.0, 1e-3, 1e-4, 1e-6, 1e-8])
+def test_the_smallest_scale_is_enough_where_the_sufficient_one_is_but_for_rounding(records, epsilon):
+    """Two records as far apart as can be have all of epsilon: the last digit of a mass decides."""
+    game = NoiseGame(Histogram.from_values(records, 3, bounds=(0, 2)), epsilon)
+    smallest, sufficient = game.laplace("smallest"), game.laplace("amplified").game.scales[0]
+    assert smallest.certified
+    assert smallest.game.scales[0] <= 1.01 * sufficient
+    assert game.anneal(steps=2_000).certified
 
 
 def test_where_every_bin_is_crowded_no_noise_is_needed():

@@ -125,6 +125,7 @@ MAX_SCALES = 1024
 _SMALLEST_MULTIPLE = 0.001
 _NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
 _SCALE_DIGITS = 1e-9
+_FARTHEST = 1e30
 _WIDE = 4.0, 0.4  # of default scales, in ranges: to the first all bins are alike
 _REACH = 0.04  # times 1/(1 - e^-epsilon): about how far a record's others are, of which it may be that part
 _STEPS, _FIRST, _LAST = 8, 0.4, 0.25  # and geometric steps, from a part of that to a part of a bin
@@ -190,6 +191,8 @@ def uniform_scale(histogram: Histogram, epsilon: float, rule: str) -> float:
         return high
     if low >= high or enough(low):
         return min(low, high)
+    while not enough(high) and high < _FARTHEST:  # sufficient but for rounding
+        high *= 2.0
     while high / low > 1.0 + _SCALE_DIGITS:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if enough(middle) else (middle, high)
