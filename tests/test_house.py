@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_142,
     "games": 3_408,
     "efb": 2_720,
-    "nvo": 5_891,
+    "nvo": 5_808,
     "bandits": 5_295,
     "inference": 1_965,
     "experiments": 3_975,
