@@ -28,15 +28,15 @@ BUDGETS = {
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
-    "core": 2_295,
-    "mechanisms": 1_142,
+    "core": 2_284,
+    "mechanisms": 1_140,
     "games": 3_408,
-    "efb": 2_720,
-    "nvo": 5_891,
-    "bandits": 5_295,
-    "inference": 1_965,
-    "experiments": 3_975,
-    "cli": 1_277,
+    "efb": 2_717,
+    "nvo": 5_811,
+    "bandits": 5_292,
+    "inference": 1_964,
+    "experiments": 3_960,
+    "cli": 1_268,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

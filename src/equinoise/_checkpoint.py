@@ -160,9 +160,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
             said = f"{str(before)!r} and {str(after)!r}"
             raise ValueError(f"folders must be slices side by side, got {said}: {what}")
     target.mkdir(parents=True, exist_ok=True)
-    for path in blocks:
+    for path in (*blocks, given[0] / "run.json"):
         shutil.copyfile(path, target / path.name)
-    shutil.copyfile(given[0] / "run.json", target / "run.json")
     return range(held[0][0], held[-1][1])
 
 
@@ -272,7 +271,6 @@ def _pieces(value: object) -> Iterator[bytes]:
             yield from _pieces(own)
         return
     yield _name(type(value))
-    parts: list[object]
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         yield repr((value.dtype.descr, value.shape)).encode()
         yield np.ascontiguousarray(value).tobytes()
@@ -281,7 +279,7 @@ def _pieces(value: object) -> Iterator[bytes]:
         yield repr(value).encode("utf-8", "surrogatepass")
         return
     if isinstance(value, functools.partial):
-        parts = [value.func, value.args, value.keywords]
+        parts: list[object] = [value.func, value.args, value.keywords]
     elif isinstance(value, types.MethodType):
         parts = [value.__func__, value.__self__]
     elif isinstance(value, dict):

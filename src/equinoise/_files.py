@@ -97,10 +97,7 @@ def claimed(file: IO[bytes] | int, wait: bool = False) -> bool | None:
 
 @contextlib.contextmanager
 def alone(path: Path, waits: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Keep out others who ask likewise, while a file is looked at and replaced, or a folder is written.
-
-    `waits` is called before one has to wait for another.
-    """
+    """Keep out others who ask likewise, of a file or a folder; `waits` is called before one has to wait."""
     with contextlib.ExitStack() as opened:
         while path.is_file() or (path.is_dir() and os.name != "nt"):  # Windows opens no folder
             opened.callback(os.close, handle := os.open(path, os.O_RDONLY))

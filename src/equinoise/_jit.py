@@ -57,8 +57,7 @@ def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         return _quiet(function)
     dispatcher: Any = compiled
     with contextlib.suppress(OSError, RuntimeError):  # nowhere to write: this process compiles in memory
-        cache: Any = _Cache  # whose parents have no types
-        dispatcher._cache = cache(function)
+        dispatcher._cache = cast(Any, _Cache)(function)  # whose parents have no types
     return dispatcher
 
 
@@ -128,9 +127,8 @@ class _Locator(caching._CacheLocator):
     """Tells Numba to keep a function's machine code in :func:`cache_directory`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        code = function.__code__
-        self._name = f"{function.__module__}-{code.co_firstlineno}"
-        self._py_file = code.co_filename
+        self._name = f"{function.__module__}-{function.__code__.co_firstlineno}"
+        self._py_file = function.__code__.co_filename
 
     def get_cache_path(self) -> str:
         return str(cache_directory())
@@ -171,6 +169,5 @@ class _Cache(caching.FunctionCache):
         try:
             yield
         except Exception:  # damaged pickles fail in any way, from IndexError to ImportError
-            cache: Any = super()
             with contextlib.suppress(OSError):
-                cache.flush()
+                cast(Any, super()).flush()

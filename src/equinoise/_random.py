@@ -77,8 +77,7 @@ _TAIL_BELOW = (
 
 def stream_key(seed: int | None) -> Words:
     """Return the key uint64[2] of a seed; None takes 128 bits from the operating system."""
-    known = _checks.seed(seed)
-    entropy = secrets.randbits(128) if known is None else known
+    entropy = secrets.randbits(128) if (known := _checks.seed(seed)) is None else known
     return np.asarray(np.random.SeedSequence(entropy).generate_state(2, np.uint64), dtype=np.uint64)
 
 

@@ -122,8 +122,7 @@ def run(
     """
     if not callable(task):
         raise TypeError(f"task must be a function of (start, stop), got {_checks.shown(task)}")
-    span = checked_span(n_replicates)
-    n = len(span)
+    n = len(span := checked_span(n_replicates))
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {_checks.shown(executor)}")
     shown, label = _named(progress)
@@ -132,8 +131,7 @@ def run(
         blocks = _BLOCKS_A_WORKER * workers(executor) * (1 if resume is None else _FINER)
         block = min(_LARGEST_BLOCK, -(-n // blocks))
     block = _checks.integer("block", block, minimum=1)
-    joined = _Joined(span)
-    kept = None if resume is None else Blocks(resume, task)
+    joined, kept = _Joined(span), None if resume is None else Blocks(resume, task)
     gaps = [(span.start, span.stop)] if kept is None else kept.missing(span, joined.put)
     spans = [(start, min(start + block, end)) for first, end in gaps for start in range(first, end, block)]
     known = n - sum(stop - start for start, stop in spans)

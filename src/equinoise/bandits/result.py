@@ -39,8 +39,7 @@ def check_name(argument: str, name: object) -> str:
 
 def means_of(sums: Array, n: Ints) -> Floats:
     """Return the means of n numbers of such sums, NaN where there are none."""
-    means: Floats = np.full(n.shape, np.nan)
-    return np.divide(sums, n, out=means, where=n > 0)
+    return np.asarray(np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
 def numbers_of(values: Any) -> Array:

@@ -298,8 +298,7 @@ class Stepper:
 
     def choose(self) -> int:
         """Return the arm of the next round; asked again before :meth:`update`, it is the same."""
-        tie = self._draws.at(self.t)[1]
-        return int(self._kernels.choose(self._state, 0, self.t, tie, self._random_ties))
+        return int(self._kernels.choose(self._state, 0, self.t, self._draws.at(self.t)[1], self._random_ties))
 
     def update(self, arm: int, reward: float) -> None:
         """Give the arm of this round its reward."""

@@ -33,7 +33,6 @@ class _Command(typer.core.TyperCommand):
         super().format_help(ctx, formatter)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the parts of the line of usage."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
@@ -41,7 +40,6 @@ class _Group(typer.core.TyperGroup):
     """A group in which the name of a command may be two words."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return a command's name, it, and its arguments."""
         two = " ".join(args[:2])
         return super().resolve_command(ctx, [two, *args[2:]] if two in self.commands else args)
 

@@ -97,11 +97,10 @@ def command(
     with threads as pool:
         how: dict[str, Any] = {"executor": pool, "progress": True}
         kept = common.slice_folder(context, folder)
-        made: Any = (
-            bandit.planned(parameters, null, **how)
-            if plan
-            else bandit.compare(parameters, **how, resume=kept)
-        )
+        if plan:
+            made: Any = bandit.planned(parameters, null, **how)
+        else:
+            made = bandit.compare(parameters, **how, resume=kept)
     document = made.document()
     try:  # before the figures, which take longer than a small comparison
         if plan and not as_json:

@@ -65,7 +65,6 @@ Dask = Annotated[str | None, option(_DASK, metavar="ADDRESS")]
 Out = Annotated[Path, option("Folder for the results; earlier ones there are replaced.")]
 AsJson = Annotated[bool, option("Print run.json instead of the table.", "--json")]
 
-
 KEPT = "replicates"  # sub-folder with the blocks of a slice
 COMMAND = "command.json"  # in it: how the slice was made
 _ELSEWHERE = ("replicates", "jobs", "dask", "out", "as_json")  # options that no result depends on

@@ -48,8 +48,7 @@ def command(
     from equinoise.experiments.commands import efb
 
     with common.refusing(context, horizon="--trials") as (folder, threads):
-        public = learner in LEARNERS and not LEARNERS[learner].private
-        asked = epsilon or [math.inf if public else 4.0]
+        asked = epsilon or [math.inf if learner in LEARNERS and not LEARNERS[learner].private else 4.0]
         given = asked[0] if len(asked) == 1 else tuple(asked)
         parts: dict[str, Any] = {"epsilon": given, "replicates": common.span(replicates)}
         parameters = common.taken(context, efb.Parameters, **parts, schedule=tuple(schedule))

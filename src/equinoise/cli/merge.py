@@ -56,8 +56,7 @@ def command(
         command = what.pop("command")
         given = [(name, value) for name, values in what.items() for value in values]
         files = [value.rpartition(":")[2] for _, value in given]  # one of a schedule stands behind its trials
-        homes = (at for *_, at in slices if any(map(os.path.isfile, map(at.joinpath, files))))
-        home = next(homes, Path())
+        home = next((at for *_, at in slices if any(map(os.path.isfile, map(at.joinpath, files)))), Path())
         there = out if home.samefile(".") else out.absolute()
         words = [command, f"--replicates={span.start}:{span.stop}", f"--out={there}"]
         words += [f"{name}={value}" for name, value in given if name.startswith("-")]

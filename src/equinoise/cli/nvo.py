@@ -201,8 +201,7 @@ def command(
                 kept = ", and the earlier release is as it was" if place.exists() else ""
                 say(f"failed: {made.reason()}; no sample was written{kept}")
     if as_json:
-        documents = [made.document() for made in found]
-        common.print_json(documents if several else documents[0])
+        common.print_json([made.document() for made in found] if several else found[0].document())
     else:
         _sum(found, earlier if ledger else [], ledger)
     if any(made.sample is None for made in found):

@@ -107,8 +107,7 @@ def _bars(steps: tuple[Any, ...]) -> Iterator[Callable[[Any, float], None]]:
     with Progress(*columns, **plain) as bars:
         compiling = bars.add_task("compiling (first use, some minutes in all)", total=None, visible=False)
         whole = bars.add_task("all experiments", total=sum(step.seconds for step in steps))
-        hidden: Any = {"total": 1.0, "visible": False, "start": False}
-        lines = {step: bars.add_task(step.title, **hidden) for step in steps}
+        lines = {step: bars.add_task(step.title, total=1.0, visible=False, start=False) for step in steps}
 
         def watch(step: Any, share: float) -> None:
             bars.start_task(lines[step])

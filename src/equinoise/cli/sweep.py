@@ -41,5 +41,4 @@ def command(
     if as_json:
         common.print_json(made.document())
     else:
-        points = f"{len(plan.points)} point{'s' * (len(plan.points) > 1)}"
-        print(f"{points}. Wrote {', '.join(map(str, written))}")
+        print(f"{len(plan.points)} point{'s' * (len(plan.points) > 1)}. Wrote {', '.join(map(str, written))}")

@@ -155,8 +155,7 @@ def loss_radius(tree: GameTree, loss_range: ArrayLike = (0.0, 1.0)) -> Floats:
         raise ValueError(f"loss_range must be {wanted}, got shape {ranges.shape}")
     if (ranges[..., 0] > ranges[..., 1]).any():
         raise ValueError(f"loss_range must have no low above its high, got {_checks.shown(loss_range)}")
-    radius: Floats = np.where(np.diff(tree.leaf_ptr) > 0, np.abs(ranges - 0.5).max(axis=-1), 0.0)
-    return radius
+    return np.asarray(np.where(np.diff(tree.leaf_ptr) > 0, np.abs(ranges - 0.5).max(axis=-1), 0.0))
 
 
 def tune(
@@ -336,8 +335,7 @@ def _tuned(tree: GameTree, horizon: int, epsilon: float, scale: float, rule: str
         bound = min(start_cost / rate + rate * most * horizon, float(horizon)) if rate > 0.0 else 0.0
         exploration = seal(np.full(tree.n_actions, rate / 2.0))
         return Tuning(rate, exploration, bound, rule, horizon, epsilon, start_cost, rate * most)
-    how = setup.Q if rule == "sharp" else setup.KAPPA
-    root, of_infoset, exploration = setup.fold(tree, setup.ONE, how)
+    root, of_infoset, exploration = setup.fold(tree, setup.ONE, setup.Q if rule == "sharp" else setup.KAPPA)
     if rule == "paper":
         beta = 1.0 + scale * math.log(n * float(horizon) ** 2)
         constant, per_rate, offset = 2.0 * scale**2 + 1.0 + beta, beta * n, 1.0

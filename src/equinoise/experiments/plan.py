@@ -103,11 +103,8 @@ class Report:
     def having(self, *finished: Finished) -> Report:
         """Return the report with more that is finished."""
         places = {step.name: i for i, step in enumerate(self.steps)}
-
-        def place(done: Finished) -> tuple[int, int]:
-            return PILLARS.index(done.pillar), places.get(done.exhibit.name, 0)
-
-        return replace(self, finished=tuple(sorted((*self.finished, *finished), key=place)))
+        order = sorted((*self.finished, *finished), key=lambda done: places.get(done.exhibit.name, 0))
+        return replace(self, finished=tuple(sorted(order, key=lambda done: PILLARS.index(done.pillar))))
 
     def document(self) -> dict[str, Any]:
         """Return what ``run.json`` holds: how it was made, and a row for each experiment that is finished."""
@@ -223,8 +220,7 @@ def _performed(
             exhibit = step.make(settings, executor, partial(watch, step))
             files = exhibit.files()
             took = time.perf_counter() - begun, time.process_time() - worked
-            mark = settings.mark(step.pillar)
-            report = report.having(Finished(step.pillar, exhibit, files, *took, mark))
+            report = report.having(Finished(step.pillar, exhibit, files, *took, settings.mark(step.pillar)))
             _write(folder, files, report, earlier)
             shutil.rmtree(blocks, ignore_errors=True)
         watch(step, 1.0)

@@ -141,8 +141,7 @@ def audit(
     outputs = _outputs(one, n, next(words), next(words))
     shown = [member(_seen(view, one)[:, columns]).sum() for one in outputs]
     often, seldom = shown[::-1] if swapped else shown
-    lower = float(bounded(often, seldom, n, rest, level))
-    return Audit(name, claim, rest, lower, len(pairs), alpha=level)
+    return Audit(name, claim, rest, float(bounded(often, seldom, n, rest, level)), len(pairs), alpha=level)
 
 
 def exactly(

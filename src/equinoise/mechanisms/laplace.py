@@ -47,8 +47,7 @@ def laplace(scale: float, size: int, seed: int | None = None) -> Floats:
     True
     """
     scale = _checks.number("scale", scale, 0.0, LARGEST_SCALE)
-    n = _checks.integer("size", size, 0, _checks.MOST)
-    _results.check_memory(n, 1, "size")
+    _results.check_memory(n := _checks.integer("size", size, 0, _checks.MOST), 1, "size")
     out = np.empty(n)
     from equinoise._random import SAMPLE, fill_laplace, stream_key
 
@@ -121,8 +120,7 @@ def _measurement(sensitivity: float, epsilon: float, kind: str = "f64") -> Calla
         why = "whose whole numbers have another law than its privacy map says: install opendp>=0.14.2"
         raise ImportError(f"noise for a real report must not be of OpenDP {dp.__version__}, {why}")
     dp.enable_features("contrib")
-    scale = sensitivity / epsilon
-    if not (math.isfinite(scale) and scale > 0.0):
+    if not 0.0 < (scale := sensitivity / epsilon) < math.inf:
         raise ValueError(f"epsilon must give a finite noise scale sensitivity/epsilon, got {epsilon!r}")
     entry = dp.atom_domain(T=kind, nan=False) if kind == "f64" else dp.atom_domain(T=kind)
     domain = dp.vector_domain(entry), dp.l1_distance(T=kind)

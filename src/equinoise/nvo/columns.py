@@ -177,9 +177,8 @@ def _place(file: Path | bytes, names: list[str], column: object, mark: str, verb
     if places:
         raise ValueError(f"column must be named once in the header, got {column!r} {len(places)} times")
     if not verbose and any(map(_NUMBER.fullmatch, names)):
-        raise ValueError(
-            f"column must be in the header, got {column!r} and a header that looks like a record"
-        )
+        got = f"{column!r} and a header that looks like a record"
+        raise ValueError(f"column must be in the header, got {got}")
     listed = ", ".join(_checks.shown(name) for name in names[:_NAMED]) + ", ..." * (len(names) > _NAMED)
     got = f"{_checks.shown(column)}{_other_separator(file, names, mark)}"
     raise ValueError(f"column must be one of {listed}, got {got}")

@@ -135,12 +135,11 @@ class LimitedGame(Game):
         Ctrl-C ends it with the best profile so far and a warning; its profile says ``converged=False``.
         What is found is certified if any profile on the way was, never worse than a certified start, and then
         no record alone, nor all of a type, can lower the divergence; else it satisfied most records. A
-        proposal moves all, one or some of a type's records to another scale of their bin, half of the time to
-        the next one, and two in five do that with two types at once, half of which exchange their scales.
-        Steps never leave the certified profiles, and what they pay is the divergence. If no uniform profile
-        is certified, a first run lowers the excess over the limits.
-        Two steps in five are of short runs (13 at most) that leave out none, one, two .. of the widest
-        scales, two go on with the best three, and the last with the best one and all scales.
+        proposal moves all, one or some of a type's records to another scale of their bin, half of the time
+        the next one, and two in five do that with two types, half of which exchange their scales. Steps never
+        leave the certified profiles, and what they pay is the divergence. If no uniform profile is certified,
+        a first run lowers the excess over the limits. Two steps in five are of short runs that leave out some
+        of the widest scales, two go on with the best of these, and the last with all scales.
         """
         return self._run("anneal", progress, seed=seed, start=start, steps=steps, replicate=replicate)
 

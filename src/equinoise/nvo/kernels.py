@@ -40,8 +40,7 @@ class Game(NamedTuple):
 @njit
 def add_all(masses: Floats, counts: Ints, work: Floats) -> None:
     """Add the masses of all types to work[0], four at a time; the same bits on every processor."""
-    last = counts.size - 3
-    t = 0
+    t, last = 0, counts.size - 3
     while t < last:
         if counts[t] | counts[t + 1] | counts[t + 2] | counts[t + 3]:
             a, b, c, d = float(counts[t]), float(counts[t + 1]), float(counts[t + 2]), float(counts[t + 3])
@@ -98,8 +97,7 @@ def _fits(masses: Floats, t: int, work: Floats) -> bool:
 @njit
 def evaluate(game: Game, counts: Ints, work: Floats) -> Any:
     """Return satisfied records and KL(share || mass / n) in nats, from scratch; work float64[3, K]."""
-    for x in range(work.shape[1]):
-        work[0, x] = work[1, x] = work[2, x] = 0.0
+    work[:] = 0.0
     apart = game.odds < _PLAIN
     if not apart:
         add_all(game.masses, counts, work)

@@ -25,7 +25,6 @@ from equinoise.nvo.noise import Noise
 if TYPE_CHECKING:
     from equinoise.nvo.game import NoiseGame
 
-
 _BLOCK = 2**21  # entries of the noise matrix that are looked at together
 _ROUNDING = 1e-12  # of epsilon + 1/n: nearer to the limit than what rounds can tell
 

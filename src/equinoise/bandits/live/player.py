@@ -203,8 +203,7 @@ class Player:
         if "left" in state._fields and ((state.left > state.length) | (~pulled & (state.length > 1))).any():
             raise ValueError("left must be what a batch still needs, 1 before the first pull")
         if self._in_batches:
-            current = arrays["state_current"].item()
-            state.current[0] = _checks.integer("current", current, -1, len(pulled) - 1)
+            state.current[0] = _checks.integer("current", arrays["state_current"].item(), -1, len(pulled) - 1)
         if self.shares is not None:
             shares = _checks.array("share", arrays["state_share"], np.float64, pulled.shape[:1], low=0.0)
             if abs(shares.sum() - 1.0) > 1e-9:

@@ -174,13 +174,12 @@ def check_strategy(tree: GameTree, strategy: Strategy) -> None:
 
 def _unpack(data: bytes, magic: bytes, item: int, more: int = 0) -> tuple[int, int, bytes]:
     """Return (trial, length, body) of a message of `item` bytes an entry and `more` for all, or raise."""
-    if len(data) < _HEADER.size + more:
-        size = _HEADER.size + more
+    if len(data) < (size := _HEADER.size + more):
         raise ValueError(f"data must be a whole message, of {size} bytes or more, got {len(data)} bytes")
     if data[:4] != magic:
         raise ValueError(f"data must be a message that begins with {magic!r}, got {_checks.shown(data[:20])}")
     _, trial, n = _HEADER.unpack_from(data)
-    if n < 0 or trial < 0 or len(data) != _HEADER.size + more + item * n:
+    if n < 0 or trial < 0 or len(data) != size + item * n:
         raise ValueError(f"data must be a whole message of {n} entries, got {len(data)} bytes")
     return trial, n, data[_HEADER.size :]
 

@@ -91,8 +91,7 @@ class Found:
 
     def files(self) -> dict[str, bytes]:
         """Return ``audit.csv`` and ``run.json`` as bytes."""
-        made = _files.json_bytes(self.document())
-        return {"audit.csv": csv_bytes(self.to_frame()), "run.json": made}
+        return {"audit.csv": csv_bytes(self.to_frame()), "run.json": _files.json_bytes(self.document())}
 
 
 def find(made: Parameters, executor: Executor | None = None) -> Found:
@@ -157,8 +156,7 @@ def law(code: Hashing, own: int, value: float) -> Floats:
     def symbol(word: int) -> int:
         return int(symbol_of(code, word, own, value, 0.5))
 
-    found, step, total = [0] * (2 * code.n_buckets), max(code.low // 2, 2**BITS // 10**5), 2**BITS
-    at = 0
+    at, found, step, total = 0, [0] * (2 * code.n_buckets), max(code.low // 2, 2**BITS // 10**5), 2**BITS
     while at < total:
         here, low, end = symbol(at), at, min(at + step, total)
         while symbol(end - 1) != here:
@@ -296,8 +294,7 @@ def played(chosen: Any, table: Floats, n: int, seed: int | None) -> Floats:
         before = state.pulls.copy()
         spec.kernels.advance(state, tape, t, t + 1, chosen.random_ties)
         seen = (seen * 1_000_003 + (state.pulls - before).argmax(axis=0)) % _PRIME
-    known = state.private_sum if hasattr(state, "private_sum") else state.mean
-    return np.vstack([seen, known]).T
+    return np.vstack([seen, state.private_sum if hasattr(state, "private_sum") else state.mean]).T
 
 
 def _pulled(make: Any, at: int, i: int, n: int, word: int) -> Floats:

@@ -103,8 +103,7 @@ def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
         name = "values" if parameters.bounds is None else "bounds"
         raise ValueError(f"{name} must be at most {_FARTHEST:g} in size")  # without the data's own
     places: Any = {name: getattr(parameters, name) for name in ("bounds", "margin", "spike")}
-    places["whole"] = parameters.whole or None
-    histogram = Histogram.from_values(values, parameters.bins, **places)
+    histogram = Histogram.from_values(values, parameters.bins, **places, whole=parameters.whole or None)
     epsilon = parameters.epsilon or (parameters.total_epsilon or math.nan) / (parameters.rows or histogram.n)
     game = NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
     if parameters.search != "best-response" or parameters.bound != "none":
@@ -282,8 +281,7 @@ def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict
         figures.finish(ax, figures.printable(column), "share of the rows")
 
     drawn = common.titled(draw, f"A sample of {len(sample):,} rows")
-    files = (table, _files.json_bytes(said), figures.png(drawn))
-    return dict(zip(folder.PUBLIC, files, strict=True))
+    return dict(zip(folder.PUBLIC, (table, _files.json_bytes(said), figures.png(drawn)), strict=True))
 
 
 def release(
@@ -332,8 +330,7 @@ def release(
     if number != 0 and good and released is profile:
         again = partial(solve, epsilon=profile.game.epsilon, **how, block=parameters.restarts)
         bar = progress and "solving again without a record"
-        threads = ThreadPoolExecutor(replicates.workers()) if executor is None else nullcontext(executor)
-        with threads as pool:
+        with ThreadPoolExecutor(replicates.workers()) if executor is None else nullcontext(executor) as pool:
             resolved = composition.resolve(profile, number, rows, solve=again, executor=pool, progress=bar)
     sample = released.sample(rows, seed) if good else None
     seconds = time.perf_counter() - begun

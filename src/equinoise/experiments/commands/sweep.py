@@ -47,11 +47,10 @@ class Plan:
             if name not in given:
                 found = _checks.line(", ".join(map(repr, given))) or "none"
                 raise ValueError(f"file must have the key {name!r}, got {found}")
-        grid = given.pop("grid")
         _checks.choice("simulate", given["simulate"], SIMULATE)
         if n_replicates is not None:
             given["n_replicates"] = n_replicates
-        points = _sweep.points_of(grid)
+        points = _sweep.points_of(given.pop("grid"))
         names = _sweep.names_of(points)
         if n_replicates is not None and "n_replicates" in names:
             raise ValueError(f"replicates must be left out where the grid of {str(path)!r} says how many")

@@ -89,10 +89,9 @@ def published(dataset: str, path: str | os.PathLike[str] = PUBLISHED) -> Printed
     """Return the paper's figures for one of its data sets, a name of :data:`DATASETS`."""
     import pandas as pd
 
-    frame = pd.read_csv(path)
+    frame: Any = pd.read_csv(path)
     _checks.choice("dataset", dataset, sorted(frame["dataset"].unique()))
-    rows: Any = frame[frame["dataset"] == dataset].set_index(["algorithm", "epsilon"])
-    return dict(rows.to_dict("index"))
+    return dict(frame[frame["dataset"] == dataset].set_index(["algorithm", "epsilon"]).to_dict("index"))
 
 
 def _printed(printed: Printed, name: str, epsilon: float, measure: str) -> float:
@@ -118,8 +117,7 @@ def compute(
     def solve(epsilon: float) -> None:
         games = {scales: NoiseGame(histogram, epsilon, scales) for scales in ("paper", "extended")}
         for name in mechanisms:
-            how = MECHANISMS[name]
-            begun = time.perf_counter()
+            how, begun = MECHANISMS[name], time.perf_counter()
             search = getattr(games[how.scales], how.method)
             made.profiles[name, epsilon] = search(rule=how.rule) if how.rule else search(seed=seed)
             made.seconds[name, epsilon] = time.perf_counter() - begun

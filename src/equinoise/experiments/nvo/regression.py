@@ -229,8 +229,7 @@ def _claims(made: Regression) -> Iterator[Claim]:
     mean = {name: errors.mean(axis=0) for name, errors in made.rmse.items()}
     for name, errors in mean.items():
         for epsilon, error in zip(made.epsilon.tolist(), errors.tolist(), strict=True):
-            published = _published(name, epsilon)
-            yield Claim(f"RMSE, {name}, epsilon {epsilon:g}", published, error, _WHY, 4)
+            yield Claim(f"RMSE, {name}, epsilon {epsilon:g}", _published(name, epsilon), error, _WHY, 4)
     for name in ("NVO", "Laplace"):
         ratios = (mean[name] / mean["original"]).tolist()
         for epsilon, ratio in zip(made.epsilon.tolist(), ratios, strict=True):

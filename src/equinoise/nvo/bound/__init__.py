@@ -138,9 +138,7 @@ def _children(problem: Problem, node: Node, solution: Solution, *, by_number: bo
 
 def _with(flags: Flags, i: int, row: Flags) -> Flags:
     """Return flags with another row i."""
-    changed = flags.copy()
-    changed[i] = row
-    return changed
+    return np.where(np.arange(len(flags))[:, None] == i, row, flags)
 
 
 def _unlike(problem: Problem, node: Node, parts: Floats, mass: Floats) -> Floats:

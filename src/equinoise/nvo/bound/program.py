@@ -7,17 +7,8 @@ import numpy as np
 
 from equinoise import replicates
 from equinoise._typing import Any, Flags, Floats, NamedTuple
-from equinoise.nvo.bound.relaxation import (
-    PLAIN,
-    Multipliers,
-    Node,
-    Problem,
-    dual_bound,
-    left_sides,
-    lifts,
-    odds,
-    rounded,
-)
+from equinoise.nvo.bound import relaxation
+from equinoise.nvo.bound.relaxation import Multipliers, Node, Problem, dual_bound, left_sides, lifts, rounded
 from equinoise.nvo.bound.solver import Basis, Solver
 
 _SPREAD = 8  # tangents of an occupied bin at the start
@@ -81,18 +72,13 @@ class Cuts:
         self.last: list[list[Any]] = []
 
     def relax(self, node: Node, gap: float, enough: float = math.inf, part: float = 0.0) -> Solution:
-        """Bound a node: solve, add what fails, and again, until the bound is within `gap` of the value.
-
-        Or within a part of what it lacks to be enough, or until it is that.
-        """
+        """Bound a node: solve, add what fails, until near: by `gap`, or a part of what enough lacks."""
         best, stalled = Solution(-math.inf), 0
         for _ in range(_ROUNDS):
             replicates.tick()
             solved = self._solve(node)
-            if solved is None and self.left() == 0.0:
-                break
             if solved is None:  # and where it is proven, no profile of the node is certified
-                proof = self._solve(node, elastic=True)
+                proof = None if self.left() == 0.0 else self._solve(node, elastic=True)
                 if proof and dual_bound(self.problem, node, proof[0], objective=False)[0] > 0.0:
                     return Solution(math.inf)
                 break
@@ -115,7 +101,7 @@ class Cuts:
                 break
         return best
 
-    def _row(self, i: int, x: int, sign: float, rounding: Rounding = PLAIN) -> None:
+    def _row(self, i: int, x: int, sign: float, rounding: Rounding = relaxation.PLAIN) -> None:
         """Add a row, and what it looks at, where they are new."""
         view = self.views.setdefault((x, rounding), len(self.views))
         if view == len(self.counted):
@@ -155,7 +141,7 @@ class Cuts:
         The unit is what a record leaves that gives much, or a part of it, and the part of a unit what is then
         missing; or there is no unit, and nobody gives more than what is needed.
         """
-        problem, worst, times = self.problem, 0.0, odds(self.problem)
+        problem, worst, times = self.problem, 0.0, relaxation.odds(self.problem)
         bins, scales = np.nonzero(parts > _USED)
         given = parts[bins, scales] * problem.records[bins]
         for i in np.flatnonzero(problem.records == 1.0):
@@ -186,8 +172,7 @@ class Cuts:
             bins, signs = np.full(len(mass), i), np.full(len(mass), sign)
             left[i] = left_sides(self.problem, node, bins, places, signs) @ parts[i]
         right = limit * mass
-        fails: Floats = np.divide(sign * (left - right), right, out=np.zeros_like(left), where=right > 0.0)
-        return fails
+        return np.asarray(np.divide(sign * (left - right), right, out=np.zeros_like(left), where=right > 0.0))
 
     def _solve(self, node: Node, *, elastic: bool = False) -> tuple[Multipliers, Floats] | None:
         """Solve one linear program; return its multipliers and parts float64[R, V], None without a solution.
@@ -254,10 +239,8 @@ class Cuts:
         limits = np.column_stack([np.append(np.full(len(sides), -np.inf), ones), np.append(sides, ones)])
         columns, matrix = np.column_stack([low, high]), vstack([upper, equal], format="csr")
         others = len(sides) - len(bins) - len(self.bins)
-        sizes = (
-            (n_bins * n_scales, len(scale), n_bins),
-            (len(bins), others, len(self.bins), n_bins, len(scale)),
-        )
+        kinds = (len(bins), others, len(self.bins), n_bins, len(scale))
+        sizes = ((first_mass, len(scale), n_bins), kinds)
         basis = None
         if self.last and not elastic:
             basis = Basis(*(self._fitted(*each) for each in zip(self.last, sizes, strict=True)))

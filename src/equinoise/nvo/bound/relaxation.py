@@ -168,9 +168,8 @@ def dual_bound(
     terms = gross = 0.0
     if objective:
         share = problem.share
-        own = share * m.slopes
-        price[problem.occupied] += own
-        size[problem.occupied] += own
+        for each in (price, size):
+            each[problem.occupied] += share * m.slopes
         logs = np.log(problem.records * m.slopes)
         terms = float(share @ (logs + 1.0))
         gross = float(share @ (np.abs(logs) + 2.0))
@@ -202,15 +201,12 @@ def dual_bound(
 
 
 def _most(problem: Problem, node: Node, worth: Floats) -> tuple[Floats, Floats]:
-    """Return what bins give at most, float64[R], and how much less with one record more of a type, [R, V].
-
-    Where a bin asks for types, what one more costs is not looked at: 0.
-    """
-    asks = node.asked.any(axis=1)
+    """Return what bins give at most, float64[R], and how much less with one record more of a type, [R, V]."""
+    asks = np.asarray(node.asked.any(axis=1))
     top = np.where(node.allowed, worth, -np.inf).max(axis=1)
     asked = np.where(node.asked, worth, -np.inf).max(axis=1)
     most = (problem.records - asks) * top + np.where(asks, asked, 0.0)
-    return most, np.where(node.asked.any(axis=1, keepdims=True), 0.0, top[:, None] - worth)
+    return most, np.where(asks[:, None], 0.0, top[:, None] - worth)  # of bins that ask it is not looked at
 
 
 def lifts(problem: Problem, node: Node, bins: Ints, slopes: Floats, whole: Flags) -> Floats:

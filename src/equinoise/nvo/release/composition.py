@@ -93,10 +93,7 @@ def compose(
             others = released(noise, rest)
         return _losses(mass, evaluation.pmf, n, sign, float(largest[sign][i]), others)
 
-    def least(sign: int) -> float:
-        return _least(largest[sign].tolist(), lambda i: losses(i, sign), m, share)
-
-    removal, addition = least(-1), least(1)
+    removal, addition = (_least(largest[s].tolist(), partial(losses, sign=s), m, share) for s in (-1, 1))
     exact = _accountant(m, share) is not None and max(removal, addition) <= _FUTILE
     median = None
     if len(kinds) * len(evaluation.pmf) <= _MOST_MASSES:
@@ -123,7 +120,6 @@ def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
     p, q = 1.0 / (1.0 + math.exp(-epsilon)), 1.0 / (1.0 + math.exp(epsilon))
     if largest > _DEEP:
         return min(largest, _by_renyi(np.array([epsilon, -epsilon]), np.array([p, q]), draws, delta))
-
     low, high = draws // 2, draws  # the least k whose loss has a delta small enough
     while high > low + 1:
         middle = (low + high) // 2
@@ -167,7 +163,7 @@ def resolve(
         raise ValueError(f"profile must be a search's, to be solved again, got {profile.method!r}")
     order = np.argsort(histogram.counts[histogram.bin_of], kind="stable")[:tried]
     bins, p = np.unique(histogram.bin_of[order]), profile.pmf  # records of one bin are alike
-    again, told = solve or partial(_again, profile), 0.0 if solve is None else 1.0
+    again, told = solve or partial(_again, profile), 0.0 if solve is None else 1.0  # ours tells of its work
     task = partial(_without, again, told, histogram, p, bins)
     try:
         if histogram.n == 2:
@@ -201,10 +197,7 @@ def _again(profile: Profile, less: Any) -> Profile:
 def _without(
     solve: Callable[[Any], Profile], told: float, of: Any, p: Floats, bins: Ints, start: int, stop: int
 ) -> tuple[Floats]:
-    """Return what is released without a record of each bin from start to stop, float64[B, K].
-
-    `told` is the work to tell of for each: 0 for a search of ours, which tells itself.
-    """
+    """Return what is released without a record of each bin from start to stop, float64[B, K]."""
     found = np.empty((stop - start, len(p)))
     for i, k in enumerate(bins[start:stop].tolist()):
         found[i] = _solved(solve(of.without(k)))
@@ -282,10 +275,7 @@ def _by_largest(largest: float, draws: int, delta: float) -> float:
 
 
 def _by_renyi(loss: Floats, p: Floats, draws: int, delta: float) -> float:
-    """Bound composed epsilon by Rényi divergences D_a: m D_a + ln(1 - 1/a) - ln(a delta)/(a - 1), the least.
-
-    The conversion is that of Canonne, Kamath and Steinke (2020). Divergences of P from Q and of Q from P.
-    """
+    """Bound epsilon of all by Rényi divergences D_a: m D_a + ln(1 - 1/a) - ln(a delta)/(a - 1), the least."""
     from scipy.special import logsumexp
 
     a = _ORDERS[:, None]

@@ -158,8 +158,7 @@ def _polished(table: Table, counts: Ints) -> Ints:
     state = table.state(counts)
     for _ in range(min(_SWEEPS, _affordable(table) // (len(counts) * table.shape[1]))):
         replicates.tick()
-        _, now = table.evaluate(state.counts)
-        if moves.polish(table.game, state, now, _GAIN)[1] == 0:
+        if moves.polish(table.game, state, table.evaluate(state.counts)[1], _GAIN)[1] == 0:
             break
         state = table.state(state.counts)
     return np.asarray(state.counts)
@@ -212,8 +211,7 @@ def genetic(
         found = f"{generations:,} with a population of {size:,}: about {hours:,.0f} hours"
         raise ValueError(f"generations must be few enough for a day, got {found}")
     herd = _Herd(table, stream_key(seed), n_parents, n_kept, -math.inf if rate == 1.0 else math.log1p(-rate))
-    payoffs = np.empty(size)
-    ended = True
+    payoffs, ended = np.empty(size), True
     try:
         for generation in range(generations + 1):
             replicates.tick(1.0 / (generations + 1))

@@ -10,8 +10,12 @@ from equinoise import _checks, replicates
 from equinoise._checkpoint import kept_as
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, Callable, Flags, Floats, Ints, Iterator, Words
+from equinoise.nvo.histogram import sealed
 from equinoise.nvo.kernels import Game, evaluate
 from equinoise.nvo.search.kernels import response, response_state as _state
+
+_GROUPS = 2**15  # turns of a round, about: up to so many records all take turns alone
+_WORK = 2**21  # numbers looked at between two looks at the clock: some milliseconds
 
 
 def ratio_limits(n: int, epsilon: float) -> tuple[float, float, float]:
@@ -92,10 +96,7 @@ class Found:
 
 
 class Table:
-    """A game's occupied bins as the compiled functions take them, and scratch.
-
-    Scales are in the order given, or the widest first.
-    """
+    """A game's occupied bins as kernels take them, scales as given or the widest first, and scratch."""
 
     def __init__(
         self, kernel: ArrayLike, bin_counts: ArrayLike, epsilon: float, *, widest_first: bool = False
@@ -112,9 +113,7 @@ class Table:
         low, high, odds = ratio_limits(n, epsilon)
         share = counts / n
         inverse = np.divide(1.0, counts, out=np.zeros(len(counts)), where=counts > 0)
-        rows = masses.reshape(-1, masses.shape[2])
-        for constant in (rows, share, inverse):
-            constant.flags.writeable = False
+        rows, share, inverse = map(sealed, (masses.reshape(-1, masses.shape[2]), share, inverse))
         ends = int(self.occupied[0]), int(self.occupied[-1]) + 1
         self.game = Game(rows, share, inverse, *ends, self.shape[1], n, high, low, odds)
         self.work = np.zeros((3, masses.shape[2]))
@@ -133,8 +132,7 @@ class Table:
         satisfied, kl = self.evaluate(counts)
         whole = np.zeros(self.shape, dtype=np.int64)
         whole[np.ix_(self.occupied, self.order)] = counts.reshape(-1, self.shape[1])
-        whole.flags.writeable = False
-        return Found(whole, satisfied, satisfied == self.game.n, kl)
+        return Found(sealed(whole), satisfied, satisfied == self.game.n, kl)
 
     def state(self, counts: Ints) -> Any:
         """Return a search's state at a profile."""
@@ -144,14 +142,10 @@ class Table:
         used, place, numbers = (np.zeros(size, dtype=np.int64) for size in (n_types, n_types, 2))
         mass, peak, trial, rest, slope = np.zeros((5, n_bins))
         top, who = np.zeros((moves.DEPTH, n_bins)), np.zeros((moves.DEPTH, n_bins), dtype=np.int64)
-        work, of = np.zeros((3, n_bins)), counts.copy()
-        state = moves.State(of, used, place, numbers, mass, peak, trial, top, who, rest, work, slope)
+        lists = used, place, numbers, mass, peak, trial, top, who, rest
+        state = moves.State(counts.copy(), *lists, np.zeros((3, n_bins)), slope)
         moves.refresh(self.game, state)
         return state
-
-
-_GROUPS = 2**15  # turns of a round, about: up to so many records all take turns alone
-_WORK = 2**21  # numbers looked at between two looks at the clock: some milliseconds
 
 
 def checked_start(start: str | ArrayLike, bin_counts: Ints, scales: Floats) -> Ints | None:

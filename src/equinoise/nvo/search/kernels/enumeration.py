@@ -160,8 +160,7 @@ def cross_counts(
 @njit
 def count_options(starts: Ints, options: Options, n_scales: int, counts: Ints) -> None:
     """Fill counts int64[T] with the records of every type."""
-    for t in range(counts.size):
-        counts[t] = 0
+    counts[:] = 0
     for r in range(starts.size - 1):
         for i in range(starts[r], starts[r + 1]):
             counts[r * n_scales + options[i]] += 1

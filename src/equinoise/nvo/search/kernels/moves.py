@@ -59,23 +59,15 @@ def refresh(game: Game, state: State) -> None:
             n_used += 1
             for x in range(state.mass.size):
                 state.mass[x] += count * game.masses[t, x]
-            _rank(game, state, t)
+                _rank_at(game, state, t, x)
     for x in range(state.mass.size):
         state.peak[x] = state.mass[x]
-    state.numbers[0] = n_used
-    state.numbers[1] = 0
-
-
-@njit
-def _rank(game: Game, state: State, t: int) -> None:
-    """Let a newly used type take its place among the largest masses of every x."""
-    for x in range(state.rest.size):
-        _rank_at(game, state, t, x)
+    state.numbers[0], state.numbers[1] = n_used, 0
 
 
 @njit(forceinline=True)
 def _rank_at(game: Game, state: State, t: int, x: int) -> None:
-    """Let a used type take its place at x, or be one of those that are left out."""
+    """Let a newly used type take its place among the largest masses at x, or be left out of these."""
     top, who, m = state.top, state.who, game.masses[t, x]
     if m > state.rest[x]:
         i = DEPTH - 1
@@ -120,9 +112,7 @@ def _start(state: State, x: int) -> None:
         state.who[i, x] = -1
 
 
-# --------------------------------------------------------------------------------------------------------
 # Transfers: (amount, source, target) and a second one at the same time, which may be (0, t, t)
-# --------------------------------------------------------------------------------------------------------
 
 
 @njit(forceinline=True)
@@ -141,11 +131,9 @@ def _try(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: in
     masses, trial = game.masses, state.trial
     gone_1 = f if state.counts[f] == a else -2
     gone_2 = g if state.counts[g] == b else -2
-    first, second = float(a), float(b)
-    fails, unclear = 0, 0
+    fails, unclear, one, two = 0, 0, float(a), float(b)
     for x in range(trial.size):
-        mass = state.mass[x] + first * (masses[t, x] - masses[f, x]) + second * (masses[u, x] - masses[g, x])
-        trial[x] = mass
+        trial[x] = state.mass[x] + one * (masses[t, x] - masses[f, x]) + two * (masses[u, x] - masses[g, x])
     for x in range(trial.size):  # with what is written above it would not be vectorised
         mass = trial[x]
         need = max(_need(state, x, gone_1, gone_2), max(masses[t, x], masses[u, x]))
@@ -162,14 +150,11 @@ def _exactly(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u
     gone_1 = f if state.counts[f] == a else -2
     gone_2 = g if state.counts[g] == b else -2
     _shift(state.counts, a, f, t, b, g, u)
-    holds = True
-    if game.low > 0.0:
-        holds = evaluate(game, state.counts, state.work)[0] == game.n
-    else:
-        for x in range(state.trial.size):
-            need = max(_need(state, x, gone_1, gone_2), max(game.masses[t, x], game.masses[u, x]))
-            if game.high * state.trial[x] - need < _ROUNDING * max(state.peak[x], state.trial[x]):
-                holds = holds and _holds(game, state, x, need, t, u)
+    holds = game.low <= 0.0 or evaluate(game, state.counts, state.work)[0] == game.n
+    for x in range(state.trial.size if game.low <= 0.0 else 0):
+        need = max(_need(state, x, gone_1, gone_2), max(game.masses[t, x], game.masses[u, x]))
+        if game.high * state.trial[x] - need < _ROUNDING * max(state.peak[x], state.trial[x]):
+            holds = holds and _holds(game, state, x, need, t, u)
     _shift(state.counts, -a, f, t, -b, g, u)
     return holds
 
@@ -186,12 +171,8 @@ def _shift(counts: Ints, a: int, f: int, t: int, b: int, g: int, u: int) -> None
 @njit
 def _holds(game: Game, state: State, x: int, need: float, t: int, u: int) -> bool:
     """Return whether the largest mass at x is satisfied: add up the rest of the mass until it is enough."""
-    enough = game.odds * need * MARGIN
-    if need > 0.0:
-        enough = max(enough, _SOMETHING)
-    rest = 0.0
-    left_out = False
-    n_used = state.numbers[0]
+    enough = max(game.odds * need * MARGIN, _SOMETHING if need > 0.0 else 0.0)
+    rest, left_out, n_used = 0.0, False, state.numbers[0]
     for j in range(n_used + 2):
         if rest >= enough:
             return True
@@ -228,10 +209,8 @@ def accept(game: Game, state: State, a: int, f: int, t: int, b: int, g: int, u: 
     if stale > 0:
         refresh(game, state)
         return
-    _list(game, state, f)
-    _list(game, state, g)
-    _list(game, state, t)
-    _list(game, state, u)
+    for s in (f, g, t, u):
+        _list(game, state, s)
 
 
 @njit
@@ -249,7 +228,8 @@ def _list(game: Game, state: State, t: int) -> None:
         state.used[state.numbers[0]] = t
         state.place[t] = state.numbers[0]
         state.numbers[0] += 1
-        _rank(game, state, t)
+        for x in range(state.rest.size):
+            _rank_at(game, state, t, x)
 
 
 @njit
@@ -308,9 +288,8 @@ def anneal(
     tilt(game, state)
     for _ in range(n_steps):
         temperature *= factor
-        a, f, t, b, g, u, patience = draw(
-            game.n_scales, first, state.counts, state.used[: state.numbers[0]], words, pair
-        )
+        used = state.used[: state.numbers[0]]
+        a, f, t, b, g, u, patience = draw(game.n_scales, first, state.counts, used, words, pair)
         if least_change(game, state, a, f, t, b, g, u) > temperature * patience + _DOUBT:
             continue
         if not allowed(game, state, a, f, t, b, g, u):
@@ -369,13 +348,11 @@ def repair(
 
     numbers float64[4]: excess of the state, unused, temperature, and its factor a step.
     """
-    now, temperature, factor = numbers[0], numbers[2], numbers[3]
-    found = False
+    now, temperature, factor, found = numbers[0], numbers[2], numbers[3], False
     for _ in range(n_steps):
         temperature *= factor
-        a, f, t, b, g, u, patience = draw(
-            game.n_scales, first, state.counts, state.used[: state.numbers[0]], words, pair
-        )
+        used = state.used[: state.numbers[0]]
+        a, f, t, b, g, u, patience = draw(game.n_scales, first, state.counts, used, words, pair)
         then = excess(game, state, a, f, t, b, g, u)
         if then <= now + temperature * patience:
             found = then <= 0.0 and allowed(game, state, a, f, t, b, g, u)

@@ -210,11 +210,10 @@ def keep(state: State, listed: int, t: int, wanted: bool) -> bool:
 @njit
 def list_rare(game: Game, state: State, t: int) -> None:
     """Bring the list of rare types up to date about type t; where it is new there it is called satisfied."""
-    now = state.now
     if keep(state, row.RARE, t, 0 < state.types[row.COUNT, t] < game.of.crowd):
         refresh(game, state, t)
         state.types[row.SATISFIED, t] = 1
-        now.worst = min(now.worst, state.ratio[0, t])
+        state.now.worst = min(state.now.worst, state.ratio[0, t])
 
 
 @njit
@@ -243,10 +242,8 @@ def _decide(game: Game, state: State, t: int, moved: float) -> bool:
 @njit
 def _holds(game: Game, state: State, t: int, moved: float) -> bool:
     """Decide by S itself, and where its rounding could matter by the mass of the others."""
-    along = game.along
-    weight, base = game.weight[t], row_start(game, t)
-    tau_high, tau_low = game.of.tau_high, game.of.tau_low
-    past, near = 0, 0
+    along, weight, base = game.along, game.weight[t], row_start(game, t)
+    tau_high, tau_low, past, near = game.of.tau_high, game.of.tau_low, 0, 0
     for x in range(game.of.n_bins):
         mass = weight * along[base + x]
         total = state.bins[row.RELEASED, x] + moved * state.bins[row.CHANGE, x]
@@ -265,9 +262,8 @@ def _holds(game: Game, state: State, t: int, moved: float) -> bool:
             others = 0.0
             for i in range(-1, state.length[row.USED]):
                 u = t if i < 0 else state.types[row.USED, i]
-                count = (
-                    state.types[row.COUNT, t] - 1 if i < 0 else (state.types[row.COUNT, u] if u != t else 0)
-                )
+                count = state.types[row.COUNT, u]
+                count = count - 1 if i < 0 else (count if u != t else 0)
                 others += count * (game.weight[u] * along[row_start(game, u) + x])
             if mass > 0.0 and not mass <= game.of.odds_high * others * (1.0 - _EXACT):
                 return False
@@ -289,10 +285,9 @@ def more_satisfied(game: Game, state: State, old: int, new: int, m: int) -> int:
     state.types[row.COUNT, old] -= m
     state.types[row.COUNT, new] += m
     keep(state, row.USED, new, state.types[row.COUNT, new] > 0)
-    result = 0
     low, high = now.down * now.low, now.up * now.high
     scan = now.worst * low < 1.0 + _MARGIN or now.best * high >= 1.0 - _MARGIN
-    worst, best = math.inf, 0.0
+    result, worst, best = 0, math.inf, 0.0
     for i in range(-2, state.length[row.RARE] if scan else 0):
         t = new if i == -2 else (old if i == -1 else state.types[row.RARE, i])
         if i < 0 or (t != old and t != new):
@@ -323,8 +318,7 @@ def more_satisfied(game: Game, state: State, old: int, new: int, m: int) -> int:
 def _remember(game: Game, state: State, t: int) -> None:
     """Keep type t, and the bin where the option looked at breaks its upper limit most, in `tight`."""
     now, along = state.now, game.along
-    worst, where = 0.0, 0
-    base = row_start(game, t)
+    worst, where, base = 0.0, 0, row_start(game, t)
     for x in range(game.of.n_bins):
         total = max(state.bins[row.RELEASED, x] + state.bins[row.CHANGE, x], _NOTHING)
         if along[base + x] > worst * total:
@@ -337,8 +331,7 @@ def _remember(game: Game, state: State, t: int) -> None:
 @njit
 def breaks(game: Game, state: State, old: int, new: int) -> bool:
     """Return whether a record of type old that becomes type new surely breaks a limit of `tight`."""
-    along, weight = game.along, game.weight
-    plus, minus = weight[new], weight[old]
+    along, weight, plus, minus = game.along, game.weight, game.weight[new], game.weight[old]
     to, off = row_start(game, new), row_start(game, old)
     for i in range(row.N_TIGHT):
         t, x = state.tight[0, i], state.tight[1, i]
@@ -355,8 +348,7 @@ def breaks(game: Game, state: State, old: int, new: int) -> bool:
 def settle(game: Game, state: State) -> None:
     """Decide for every rare type whether it is satisfied."""
     now, ratio = state.now, state.ratio
-    unsatisfied = 0
-    worst, best = math.inf, 0.0
+    unsatisfied, worst, best = 0, math.inf, 0.0
     for i in range(state.length[row.RARE]):
         t = state.types[row.RARE, i]
         satisfied = _decide(game, state, t, 0.0)
@@ -366,8 +358,7 @@ def settle(game: Game, state: State) -> None:
         else:
             best = max(best, ratio[1, t])
             unsatisfied += state.types[row.COUNT, t]
-    now.worst, now.best = worst, best
-    now.unsatisfied = unsatisfied
+    now.worst, now.best, now.unsatisfied = worst, best, unsatisfied
 
 
 @njit(forceinline=True)
@@ -382,9 +373,7 @@ def _log1p(d: float) -> float:
 @njit
 def utility_gain(game: Game, state: State) -> float:
     """Return the fall of KL/ln K for the option looked at: sum of share ln(1 + relative)."""
-    occupied = game.occupied
-    total = 0.0
-    large = 0
+    occupied, total, large = game.occupied, 0.0, 0
     for x in range(occupied[0], occupied[occupied.size - 1] + 1):
         d = state.bins[row.RELATIVE, x]
         total += state.bins[row.SHARE, x] * _log1p(d)

@@ -97,8 +97,7 @@ def row_start(game: Game, t: int) -> int:
 def add_up(game: Game, state: State) -> None:
     """Compute S and what hangs on it from the counts."""
     n_bins = game.of.n_bins
-    for x in range(game.of.padded):
-        state.bins[RELEASED, x] = 0.0
+    state.bins[RELEASED, :] = 0.0
     for i in range(state.length[USED]):
         t = state.types[USED, i]
         weight, base = state.types[COUNT, t] * game.weight[t], row_start(game, t)
@@ -131,8 +130,7 @@ def rank(game: Game, state: State, old: int) -> None:
     """
     n_bins, width = game.of.n_bins, game.of.width
     occupied, across, slopes = game.occupied, game.across, state.slopes
-    one, two = np.uint64(1), np.uint64(2)
-    k = old // width
+    one, two, k = np.uint64(1), np.uint64(2), old // width
     for first in range(0, width, LANES):
         a = b = c = d = e = f = g = h = 0.0
         for i in range(occupied.size):
