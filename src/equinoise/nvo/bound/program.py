@@ -8,12 +8,21 @@ import numpy as np
 from equinoise import replicates
 from equinoise._typing import Any, Flags, Floats, NamedTuple
 from equinoise.nvo.bound import relaxation
-from equinoise.nvo.bound.relaxation import Multipliers, Node, Problem, dual_bound, left_sides, lifts, rounded
+from equinoise.nvo.bound.relaxation import (
+    NO_BIN,
+    Multipliers,
+    Node,
+    Problem,
+    dual_bound,
+    left_sides,
+    lifts,
+    rounded,
+)
 from equinoise.nvo.bound.solver import Basis, Solver
 
 _SPREAD = 8  # tangents of an occupied bin at the start
 _PATIENCE = 3  # linear programs that a tangent lives on for without being used
-_ROWS_A_BIN = 6  # added at once
+_ROWS_A_BIN, _ROWS_A_SET = 6, 3  # added at once
 _BROKEN = 1e-7  # part of its right side by which a row must fail to be added
 _CLOSE = 2e-7  # nearer than this a linear program's tolerance does not come
 _ROUNDS = 60
@@ -124,7 +133,7 @@ class Cuts:
         if self.last:
             self.last[1][2] = self.last[1][2][lives]
         self.parts = parts
-        worst = self._round(parts)
+        worst = max(self._round(parts), self._share(node, parts))
         for sign, limit in ((1.0, self.problem.high), (-1.0, self.problem.low)):
             if limit > 0.0:
                 fails = self._fails(node, parts, mass, sign, limit)
@@ -164,6 +173,28 @@ class Cuts:
                     self._row(int(i), x, 1.0, (float(roundings[at, 0]), float(roundings[at, 1])))
         return worst
 
+    def _share(self, node: Node, parts: Floats) -> float:
+        """Add rows of what a node's certain records and those around them leave; return as `_add`.
+
+        With no more counted of anybody than what they need of others, or as it is.
+        """
+        problem, worst, n_places = self.problem, 0.0, self.problem.masses.shape[2]
+        bins, scales = np.nonzero(parts > _USED)
+        given, left = parts[bins, scales] * problem.records[bins], problem.masses[bins, scales]
+        for types in relaxation.certain(problem, node):
+            need = relaxation.odds(problem) * problem.masses[types].min(axis=0)
+            places = np.flatnonzero(need > _SMALLEST_NEED)
+            most = np.column_stack([np.full(len(places), _NEVER), need[places] / _NEVER])
+            for roundings in (np.tile(relaxation.PLAIN, (len(places), 1)), most):
+                there = given @ rounded(left[:, places], roundings)
+                asked = relaxation.needed(problem, types, places, roundings)
+                fails = np.divide(asked, there, out=np.full(len(there), np.inf), where=there > 0.0) - 1.0
+                for at in np.argsort(-fails, kind="stable")[:_ROWS_A_SET].tolist():
+                    if fails[at] > _GAINED:
+                        worst = max(worst, float(fails[at]))
+                        self._row(NO_BIN, int(places[at]), 1.0, (float(roundings[at, 0]), float(roundings[at, 1])))
+        return worst
+
     def _fails(self, node: Node, parts: Floats, mass: Floats, sign: float, limit: float) -> Floats:
         """Return by which part of its right side every row of one sign fails, float64[R, K]."""
         left = np.einsum("kv,kvx->kx", parts, self.problem.masses)
@@ -195,12 +226,14 @@ class Cuts:
         left = left_sides(problem, node, bins, places, signs, roundings)
         right = np.where(signs > 0.0, problem.high, problem.low) * scale[seen]
         size = np.maximum(left.max(axis=1), right)
-        row, types = np.arange(len(bins)), bins[:, None] * n_scales + np.arange(n_scales)
+        row = np.arange(len(bins))
+        types = np.maximum(bins, 0)[:, None] * n_scales + np.arange(n_scales)
         entries = [
             (np.repeat(row, n_scales), types.ravel(), (left * (signs / size)[:, None]).ravel()),
             (row, first_mass + seen, -signs * right / size),
         ]
-        sides, cost = np.zeros(len(bins)), np.zeros(n_columns)
+        sides = -problem.high * relaxation.constants(problem, node, bins, places, roundings) / size
+        cost = np.zeros(n_columns)
         # of the widest scales a node's least and most records
         most, least = np.flatnonzero(node.most < problem.records.sum()), np.flatnonzero(node.least)
         ends, way = np.concatenate([most, least]), np.repeat([1.0, -1.0], [len(most), len(least)])

@@ -30,6 +30,7 @@ from equinoise._typing import Flags, Floats, Ints, NamedTuple
 _UNIT = 2.0**-53
 _FEW = 1000.0  # records of a bin: of more, one is lost in rounding
 PLAIN = math.inf, 1.0  # the rounding of a row that has none
+NO_BIN = -1  # of rows that say what certain records and those around them leave
 _LOOSER = 1e-12  # the limits are loosened by this, of high and of 1/n, so that a check that rounds is covered
 
 
@@ -118,6 +119,30 @@ def odds(problem: Problem) -> float:
     return max(1.0 / problem.high - 1.0 - 2.0**-50, 0.0)
 
 
+def certain(problem: Problem, node: Node) -> list[Flags]:
+    """Return sets of types, bool[R, V]: every profile of a node has a record at least of a type of each."""
+    bins, rank = np.arange(len(problem.records))[:, None], np.argsort(problem.widest)
+    wide = [node.allowed & (rank <= v) for v in np.flatnonzero(node.least)]
+    asked = [node.asked & (bins == i) for i in np.flatnonzero(node.asked.any(axis=1))]
+    return [types for types in wide + asked if types.any()]
+
+
+def needed(problem: Problem, types: Flags, places: Ints, roundings: Floats) -> Floats:
+    """Return what all records leave at places at least where one of some types does, rounded, float64[m]."""
+    left = problem.masses[types][:, places]
+    others = rounded(odds(problem) * left, roundings)
+    return np.asarray((rounded(left, roundings) + (1.0 - _LOOSER) * others).min(axis=0))
+
+
+def constants(problem: Problem, node: Node, bins: Ints, places: Ints, roundings: Floats) -> Floats:
+    """Return what rows without a bin say that all records leave at least, rounded, float64[m], else 0."""
+    found = np.zeros(len(bins))
+    some = np.flatnonzero(bins == NO_BIN)
+    for types in certain(problem, node) if len(some) else []:
+        found[some] = np.maximum(found[some], needed(problem, types, places[some], roundings[some]))
+    return found
+
+
 def left_sides(
     problem: Problem, node: Node, bins: Ints, places: Ints, signs: Floats, roundings: Floats | None = None
 ) -> Floats:
@@ -136,7 +161,8 @@ def left_sides(
         mass[some] = problem.high * (own + (1.0 - _LOOSER) * others)
     signed = signs[:, None] * mass
     asked = np.where(node.asked[bins], signed, np.inf).min(axis=1, keepdims=True)
-    return np.asarray(signs[:, None] * np.maximum(signed, np.where(asked < np.inf, asked, -np.inf)))
+    left = signs[:, None] * np.maximum(signed, np.where(asked < np.inf, asked, -np.inf))
+    return np.where(bins[:, None] == NO_BIN, 0.0, left)
 
 
 def dual_bound(
@@ -165,14 +191,14 @@ def dual_bound(
     limits = np.where(m.signs > 0.0, problem.high, problem.low)
     plain = m.roundings[:, 0] == np.inf
     price, size = _at_places(problem, m, m.signs * limits * plain), _at_places(problem, m, limits * plain)
-    terms = gross = 0.0
+    terms = gross = float((limits * m.weights) @ constants(problem, node, m.bins, m.places, m.roundings))
     if objective:
         share = problem.share
         for each in (price, size):
             each[problem.occupied] += share * m.slopes
         logs = np.log(problem.records * m.slopes)
-        terms = float(share @ (logs + 1.0))
-        gross = float(share @ (np.abs(logs) + 2.0))
+        terms += float(share @ (logs + 1.0))
+        gross += float(share @ (np.abs(logs) + 2.0))
     left = left_sides(problem, node, m.bins, m.places, m.signs, m.roundings)
     left *= (m.weights / problem.records[m.bins])[:, None]
     some = np.flatnonzero(~plain & (m.weights > 0.0))

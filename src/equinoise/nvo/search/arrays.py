@@ -21,7 +21,7 @@ from equinoise.nvo.search.kernels import draws, enumeration, moves
 _PIECE = 20_000  # steps, or profiles, between two looks at whether the user wants to stop
 _LARGEST_ENUMERATION = 20_000_000
 _PAIR = 0.4  # of the proposals are two transfers at once
-_COOLED = 3e-3  # the last temperature, by what a record is worth, 1/n
+_COOLED = 3e-4  # the last temperature, by what a record is worth, 1/n
 _HOT, _WARM = 3.0, 0.05  # and the first ones: of a run, and of the last one
 _SHORT, _LAST = 0.4, 0.2  # parts of the steps: of all short runs, and of the last one
 _RUNS, _KEPT = 13, 3  # short runs at most, and how many are gone on with
@@ -41,7 +41,7 @@ def anneal(
     seed: int | None = 0,
     replicate: int = 0,
     start: ArrayLike | None = None,
-    steps: int = 4_000_000,
+    steps: int = 6_000_000,
 ) -> Found:
     """Search by simulated annealing, as :meth:`equinoise.nvo.NoiseGame.anneal`.
 
