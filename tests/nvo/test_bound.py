@@ -20,9 +20,11 @@ from tests import naive_profiles as naive, real_columns
 from equinoise.nvo import Histogram, NoiseGame, bound as branching
 from equinoise.nvo.bound import lower_bound, program as bound, relaxation
 from equinoise.nvo.bound.relaxation import (
+    NO_BIN,
     PLAIN,
     Multipliers,
     Node,
+    constants,
     dual_bound,
     least_masses,
     left_sides,
@@ -237,9 +239,10 @@ def test_any_multipliers_bound_every_certified_profile_of_the_node(seed):
             np.where(rng.random(shape[1]) < 0.5, numbers, counts.sum()),
         )
         m = int(rng.integers(0, 8))
-        signs = rng.choice([-1.0, 1.0], m) if problem.low > 0 else np.ones(m)
+        bins = rng.integers(NO_BIN, shape[0], m)
+        signs = np.where(bins == NO_BIN, 1.0, rng.choice([-1.0, 1.0], m) if problem.low > 0 else 1.0)
         multipliers = Multipliers(
-            rng.integers(0, shape[0], m),
+            bins,
             rng.integers(0, shape[2], m),
             signs,
             some_roundings(rng, signs),
@@ -380,14 +383,17 @@ def test_no_part_of_a_record_helps_a_lone_one(request):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_hold_for_every_certified_profile_of_the_node(seed):
-    """Asked types sharpen the left sides, and no certified profile that uses one of them is cut off."""
+    """Asked types sharpen the left sides, and no certified profile that uses one of them is cut off.
+
+    Nor is one by what all leave at least where those and so many with wide noise are.
+    """
     masses, counts, epsilon = a_game(seed, max_bins=4, max_records=5)
     rng = np.random.default_rng([46, seed])
     problem = a_problem(masses, counts, epsilon)
     n_bins, _, n_places = problem.masses.shape
     bins, places = (grid.ravel() for grid in np.mgrid[:n_bins, :n_places])
     plain = root(problem)
-    sharper = 0
+    sharper, tight = 0, 0.0
     for profile, _ in certified_profiles(masses, counts, epsilon):
         own = profile[problem.occupied]
         mass = np.einsum("kv,kvx->x", own, problem.masses)
@@ -404,11 +410,15 @@ def test_rows_hold_for_every_certified_profile_of_the_node(seed):
                 value = (rows * own[bins]).sum(axis=1) / problem.records[bins]
                 seen = np.einsum("kv,kvx->x", own, rounded(problem.masses[:, :, places], roundings))
                 assert (value <= limit * seen * (1.0 + 1e-11)).all()
+                node = plain._replace(asked=asked, least=np.cumsum(own[:, problem.widest].sum(axis=0)))
+                least = constants(problem, node, np.full(len(bins), NO_BIN), places, roundings)
+                assert (least <= seen * (1.0 + 1e-11)).all()
+                tight = max(tight, float((least / seen).max()))
             before = left_sides(problem, plain, bins, places, signs)
             assert (sign * (left - before) >= 0.0).all()
             np.testing.assert_array_equal(before, problem.masses[bins, :, places])
             sharper += int((left != before).any())
-    assert sharper > 0 or not any(True for _ in certified_profiles(masses, counts, epsilon))
+    assert (sharper > 0 and tight > 0.6) or not any(certified_profiles(masses, counts, epsilon))
 
 
 def is_in(node, problem, profile):
@@ -470,6 +480,16 @@ def test_a_part_of_a_record_is_none():
     assert truth.counts.sum(axis=0).tolist() == [2, 8]
     assert lower_bound(masses, counts, 3.0, nodes=1) < 0.5 * truth.kl
     assert 0.999 * truth.kl <= lower_bound(masses, counts, 3.0) <= truth.kl
+
+
+def test_who_is_certain_needs_whole_ones_too(monkeypatch):
+    """Enumerated: the lone record needs a wide one, and that one another, not a part of it from every bin."""
+    masses, counts = np.array(naive.kernel(9, [4.0, 0.3, 0.01])), np.array([3, 0, 1, 3, 0, 4, 6, 0, 0])
+    truth = exhaustive(masses, counts, 2.0)
+    assert truth.certified
+    assert 0.8 * truth.kl <= lower_bound(masses, counts, 2.0, nodes=6) <= truth.kl
+    monkeypatch.setattr(bound.Cuts, "_share", lambda *_: 0.0)
+    assert lower_bound(masses, counts, 2.0, nodes=6) <= 0.7 * truth.kl
 
 
 def any_basis(rng, *sizes):

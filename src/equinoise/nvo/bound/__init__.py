@@ -43,12 +43,13 @@ def lower_bound(
     another one, of which the average is allowed, at a price (:mod:`equinoise.nvo.bound.relaxation`). Where
     that happens, the program is solved twice more: without the scales that are too narrow there, and with a
     record at least that uses one of them and is satisfied. And all bins together may have a part of a record
-    with wide noise: then with at most the next lower whole number, and with at least the next higher one. The
-    lesser value is a bound, and so it goes on at the node with the least one. Such numbers help, or only cost
-    time: so two trees grow in turns, one without them, and the better bound counts. No value of a solver
-    enters the result: its multipliers are put into the Lagrange dual, a bound for any of them, less what
-    rounding can have added (``dual_bound``). Limits are loosened by 1e-12, the lower one by that part of 1/n:
-    profiles whose check was rounded in their favour count.
+    with wide noise: then with at most the next lower whole number, and with at least the next higher one.
+    What a record needs that is there for certain, whole ones must give: that is asked for wherever it
+    reaches. The lesser value is a bound, and so it goes on at the node with the least one. Such numbers help,
+    or only cost time: so two trees grow in turns, one without them, and the better bound counts. No value of
+    a solver enters the result: its multipliers are put into the Lagrange dual, a bound for any of them, less
+    what rounding can have added (``dual_bound``). Limits are loosened by 1e-12, the lower one by that part of
+    1/n: profiles whose check was rounded in their favour count.
     """
     nodes = _checks.integer("nodes", nodes, 1, 10**6)
     enough = _checks.number("enough", enough, 0.0, finite=False)

@@ -54,11 +54,11 @@ class Solution(NamedTuple):
 class Cuts:
     """Rows and tangents that some node needed; they serve all nodes.
 
-    The keys of `rows` are (bin, place, sign, rounding), and what they lead to are numbers of `views`, (place,
-    rounding), the occupied bins' first: counted float64[R, V] there are what a bin's records leave, rounded.
-    Tangents: bins int64[j], at which mass, points float64[j], of which kind, whole bool[j], and for how many
-    programs unused, idle int64[j]. parts float64[R, V] are the last program's, and last the basis that it
-    ended in, by kinds of columns and rows.
+    The keys of `rows` are (bin or NO_BIN, place, sign, rounding), and what they lead to are numbers of
+    `views`, (place, rounding), the occupied bins' first: counted float64[R, V] there are what a bin's records
+    leave, rounded. Tangents: bins int64[j], at which mass, points float64[j], of which kind, whole bool[j],
+    and for how many programs unused, idle int64[j]. parts float64[R, V] are the last program's, and last the
+    basis that it ended in, by kinds of columns and rows.
     """
 
     def __init__(self, problem: Problem, seconds: float) -> None:
@@ -174,25 +174,25 @@ class Cuts:
         return worst
 
     def _share(self, node: Node, parts: Floats) -> float:
-        """Add rows of what a node's certain records and those around them leave; return as `_add`.
+        """Add rows of what a node's certain records need where they reach; return as `_add`.
 
-        With no more counted of anybody than what they need of others, or as it is.
+        What others leave counts as it is, or no more of it than is needed.
         """
-        problem, worst, n_places = self.problem, 0.0, self.problem.masses.shape[2]
+        problem, worst = self.problem, 0.0
         bins, scales = np.nonzero(parts > _USED)
         given, left = parts[bins, scales] * problem.records[bins], problem.masses[bins, scales]
         for types in relaxation.certain(problem, node):
             need = relaxation.odds(problem) * problem.masses[types].min(axis=0)
             places = np.flatnonzero(need > _SMALLEST_NEED)
-            most = np.column_stack([np.full(len(places), _NEVER), need[places] / _NEVER])
-            for roundings in (np.tile(relaxation.PLAIN, (len(places), 1)), most):
-                there = given @ rounded(left[:, places], roundings)
-                asked = relaxation.needed(problem, types, places, roundings)
-                fails = np.divide(asked, there, out=np.full(len(there), np.inf), where=there > 0.0) - 1.0
-                for at in np.argsort(-fails, kind="stable")[:_ROWS_A_SET].tolist():
+            plain = np.tile(relaxation.PLAIN, (len(places), 1))
+            for roundings in (plain, np.column_stack([0.0 * need[places] + _NEVER, need[places] / _NEVER])):
+                least = relaxation.needed(problem, types, places, roundings)
+                found = given @ rounded(left[:, places], roundings)
+                fails = np.divide(least, found, out=np.full(len(found), np.inf), where=found > 0.0) - 1.0
+                for at in np.argsort(-fails, kind="stable")[:_ROWS_A_SET]:
                     if fails[at] > _GAINED:
                         worst = max(worst, float(fails[at]))
-                        self._row(NO_BIN, int(places[at]), 1.0, (float(roundings[at, 0]), float(roundings[at, 1])))
+                        self._row(NO_BIN, int(places[at]), 1.0, tuple(roundings[at].tolist()))
         return worst
 
     def _fails(self, node: Node, parts: Floats, mass: Floats, sign: float, limit: float) -> Floats:

@@ -19,6 +19,8 @@ d[v] = b - M[k, v, k], then S >= n b - d, d the sum of what they lose. With f(d)
 convex, f(d) >= f(0) + the sum of f(d[v]) - f(0): no record that loses nothing has a part in that.
 
 And what a bin's only record needs whole records must give: rows that count them (:func:`rounded`) are added.
+So must they what a record needs that a node says there is, wherever it reaches: two flat ones, say, not a
+tenth of one from every bin. Of the types that it may have the one that leaves and needs least counts.
 """
 
 import math
@@ -30,7 +32,7 @@ from equinoise._typing import Flags, Floats, Ints, NamedTuple
 _UNIT = 2.0**-53
 _FEW = 1000.0  # records of a bin: of more, one is lost in rounding
 PLAIN = math.inf, 1.0  # the rounding of a row that has none
-NO_BIN = -1  # of rows that say what certain records and those around them leave
+NO_BIN = -1  # of rows of what a node's certain records and those that they need leave
 _LOOSER = 1e-12  # the limits are loosened by this, of high and of 1/n, so that a check that rounds is covered
 
 
@@ -70,9 +72,9 @@ class Node(NamedTuple):
 class Multipliers(NamedTuple):
     """Weights >= 0 of rows, and slopes > 0 of tangents, float64[R]: 1/S where -ln S[x] has its tangent.
 
-    A row is a bin, a place x, a sign (+1 for the upper limit, -1 for the lower one) and a rounding, the last
-    float64[m, 2], the others arrays [m]. Totals float64[V] are weights of a node's least (where positive) and
-    most numbers (where negative).
+    A row is a bin or NO_BIN, a place x, a sign (+1 for the upper limit, -1 for the lower one) and a rounding,
+    the last float64[m, 2], the others arrays [m]. Totals float64[V] are weights of a node's least (where
+    positive) and most numbers (where negative).
     """
 
     bins: Ints
@@ -120,7 +122,7 @@ def odds(problem: Problem) -> float:
 
 
 def certain(problem: Problem, node: Node) -> list[Flags]:
-    """Return sets of types, bool[R, V]: every profile of a node has a record at least of a type of each."""
+    """Return sets of types, bool[R, V], each of which has a record at least in every profile of a node."""
     bins, rank = np.arange(len(problem.records))[:, None], np.argsort(problem.widest)
     wide = [node.allowed & (rank <= v) for v in np.flatnonzero(node.least)]
     asked = [node.asked & (bins == i) for i in np.flatnonzero(node.asked.any(axis=1))]
@@ -128,14 +130,14 @@ def certain(problem: Problem, node: Node) -> list[Flags]:
 
 
 def needed(problem: Problem, types: Flags, places: Ints, roundings: Floats) -> Floats:
-    """Return what all records leave at places at least where one of some types does, rounded, float64[m]."""
+    """Return what all leave at places, rounded, where a record of some types is, at least, float64[m]."""
     left = problem.masses[types][:, places]
     others = rounded(odds(problem) * left, roundings)
     return np.asarray((rounded(left, roundings) + (1.0 - _LOOSER) * others).min(axis=0))
 
 
 def constants(problem: Problem, node: Node, bins: Ints, places: Ints, roundings: Floats) -> Floats:
-    """Return what rows without a bin say that all records leave at least, rounded, float64[m], else 0."""
+    """Return what all leave at least by rows without a bin, rounded, float64[m]; 0 of others."""
     found = np.zeros(len(bins))
     some = np.flatnonzero(bins == NO_BIN)
     for types in certain(problem, node) if len(some) else []:
@@ -152,7 +154,7 @@ def left_sides(
     the asked ones among them, and so does the best of these at x. So does the worse of that one and any type
     that is used, and the average of these is what the row says. With a rounding F, S[x] is the sum of F(M)
     over all records, and L high times what that is at least where a type is in use: F of what it leaves there
-    and F of what the others do.
+    and F of what the others do. Without a bin L is 0: ``S[x] >=`` :func:`constants` is what the row says.
     """
     mass = problem.masses[bins, :, places]
     if roundings is not None:
@@ -182,11 +184,11 @@ def dual_bound(
         r[k, v] = sum_x M[k, v, x] (q g + sum of y sign limit over the rows at x)[x] - h[k, v]/n
                   - sum over the rows of bin k of y sign L[v]/n_k.
 
-    With weights w of a node's least and most numbers of records, w times these is added, and to r[k, v] the
-    w of all numbers that count scale v. At most, a bin gives its largest asked r once and its
-    largest allowed r for each other record; that value is subtracted. In floating point a sum of j terms
-    is off by at most j 2^-53/(1 - j 2^-53) times the sum of their absolute values. r has K + m + V terms of
-    a few factors each; twice that is subtracted too.
+    A row without a bin adds its constant. With weights w of a node's least and most numbers of records, w
+    times these is added, and to r[k, v] the w of all numbers that count scale v. At most, a bin gives its
+    largest asked r once and its largest allowed r for each other record; that value is subtracted. In
+    floating point a sum of j terms is off by at most j 2^-53/(1 - j 2^-53) times the sum of their absolute
+    values. r has K + m + V terms of a few factors each; twice that is subtracted too.
     """
     limits = np.where(m.signs > 0.0, problem.high, problem.low)
     plain = m.roundings[:, 0] == np.inf
