@@ -1,4 +1,4 @@
-"""Commands write pictures of one point and bound in little time here: both would take longest by far."""
+"""Commands write pictures of one point, anneal and bound in little time here, or these would take longest."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from equinoise.experiments.commands import nvo
+from equinoise.nvo import NoiseGame
 from equinoise.report import figures
 
+DEFAULTS = NoiseGame.anneal.__kwdefaults__
+PROPOSALS = DEFAULTS["steps"]
 BLANK = io.BytesIO()
 Figure(figsize=(0.01, 0.01)).savefig(BLANK, format="png")
 
@@ -28,3 +31,13 @@ def _blank_pictures(request, monkeypatch):
 @pytest.fixture(autouse=True)
 def _little_time_for_bounds(monkeypatch):
     monkeypatch.setitem(nvo._SECONDS, "fast", 0.2)
+
+
+@pytest.fixture
+def all_proposals():
+    """For tests of what is found by default."""
+
+
+@pytest.fixture(autouse=True)
+def _few_proposals(request, monkeypatch):
+    monkeypatch.setitem(DEFAULTS, "steps", PROPOSALS if "all_proposals" in request.fixturenames else 10**5)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from equinoise.experiments.commands import nvo
+from equinoise.nvo import NoiseGame
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +24,12 @@ def values(tmp_path_factory):
 def _little_time_for_bounds(monkeypatch):
     """For the bound of a release, which else takes longer than all that is tested."""
     monkeypatch.setitem(nvo._SECONDS, "fast", 0.2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _little_work_in_games():
+    """A fortieth of the proposals, which are seconds each time, and of the bound what takes no branching."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(NoiseGame.anneal.__kwdefaults__, "steps", 10**5)
+        patch.setitem(NoiseGame.lower_bound.__kwdefaults__, "nodes", 1)
+        yield

@@ -323,8 +323,9 @@ def test_what_is_not_of_interest_is_left_out(lies, monkeypatch):
             )
 
         monkeypatch.setattr(Solver, "minimum", lying)
+    most = 5 if lies else 7  # records: with what lies cuts are made as long as there are any
     for seed in range(25 if COMPILED else 6):
-        masses, counts, epsilon = a_game(seed)
+        masses, counts, epsilon = a_game(seed, max_records=most)
         truth = exhaustive(masses, counts, epsilon)
         if truth.certified and truth.kl > 1e-6:
             for factor in (0.9, 1.0, 1.2):
@@ -617,7 +618,7 @@ def test_branching_proves_what_the_relaxation_cannot():
         counts, epsilon = rng.integers(0, 3, n_bins), float(rng.uniform(0.2, 0.8))
         counts[:2] += 1
         certified = exhaustive(masses, counts, epsilon).certified
-        relaxed, value = (lower_bound(masses, counts, epsilon, nodes=nodes) for nodes in (1, 64))
+        relaxed, value = (lower_bound(masses, counts, epsilon, nodes=nodes) for nodes in (1, 16))
         assert not (certified and math.isinf(value))
         proven += not certified and math.isfinite(relaxed) and math.isinf(value)
     assert proven >= 1

@@ -11,6 +11,8 @@ from hypothesis import given, settings, strategies as st
 from equinoise.nvo import Histogram
 from equinoise.nvo.pairs import PairGame, PairHistogram
 
+STEPS = 200_000  # of a search: more find little more, for seconds
+
 
 @pytest.fixture(scope="module")
 def columns():
@@ -110,17 +112,17 @@ def test_noise_is_a_product_that_adds_up_to_one(histogram):
 @pytest.mark.compiled
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_search_certifies_and_beats_the_laplace_mechanism(histogram, epsilon):
-    found = PairGame(histogram, epsilon).solve()
+    found = PairGame(histogram, epsilon).solve(steps=STEPS)
     assert found.certified
     assert found.realised_epsilon <= epsilon
     assert found.kl < PairGame(histogram, epsilon, [1.0]).uniform().kl / 5
     assert max(plain_epsilons(found.game, found.counts).values()) <= epsilon
-    np.testing.assert_array_equal(found.counts, PairGame(histogram, epsilon).solve().counts)
+    np.testing.assert_array_equal(found.counts, PairGame(histogram, epsilon).solve(steps=STEPS).counts)
 
 
 @pytest.mark.compiled
 def test_what_the_columns_have_to_do_with_each_other_comes_through(columns, histogram):
-    x, y = PairGame(histogram, 2.0).solve().sample(20_000, seed=1)
+    x, y = PairGame(histogram, 2.0).solve(steps=STEPS).sample(20_000, seed=1)
     assert np.corrcoef(x, y)[0, 1] == pytest.approx(np.corrcoef(*columns)[0, 1], abs=0.1)
     assert x.dtype == np.int64
     assert set(x) <= set(histogram.first.to_units(np.arange(15)))

@@ -7,10 +7,12 @@ import os
 import shutil
 import struct
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from equinoise.experiments.commands import nvo
 from equinoise.experiments.commands.nvo import Parameters, prepare, release
 from equinoise.nvo.release import folder, rows
 
@@ -80,12 +82,15 @@ def test_who_knows_all_records_but_one_learns_nothing_about_it(tmp_path, name):
 
 
 @pytest.mark.compiled
-def test_a_total_does_not_say_which_epsilon_of_a_row_the_data_chose(tmp_path):
+def test_a_total_does_not_say_which_epsilon_of_a_row_the_data_chose(tmp_path, monkeypatch):
+    """Nor from where the search set out, which is drawn: here so that the two epsilons differ by 18%."""
     values, bounds = COLUMNS["made"]
-    asked = {"epsilon": None, "total_epsilon": 2.0}
+    asked, drawn = {"epsilon": None, "total_epsilon": 2.0}, iter([3, 0])
+    monkeypatch.setattr(nvo, "secrets", SimpleNamespace(randbits=lambda bits: next(drawn)))
     one, mine = released(tmp_path, values, bounds, "one", **asked)
     two, theirs = released(tmp_path, np.append(values[:-1], 5.0), bounds, "two", **asked)
-    assert one.profile.game.epsilon != two.profile.game.epsilon
+    assert (one.profile.seed, two.profile.seed) == (3, 0)
+    assert 1.1 * one.profile.game.epsilon < two.profile.game.epsilon
     assert differences(mine, theirs) == []
 
 
