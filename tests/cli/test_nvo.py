@@ -486,7 +486,7 @@ def test_all_columns_are_released_where_nobody_reads_on(capsys, monkeypatch):
         raise BrokenPipeError
 
     monkeypatch.setattr("equinoise.cli.nvo.show", closed)
-    main([*SMALL, *QUICK, "--bounds", "100", "250", "--column", "kg=20:150", "--out", "both"])
+    assert main([*SMALL, *QUICK, "--bounds", "100", "250", "--column", "kg=20:150", "--out", "both"]) == 1
     assert names("both") == ["height_cm", "kg"]
     assert main(["nvo", "verify", "both"]) == 0
 
@@ -498,7 +498,7 @@ def test_one_of_several_columns_that_fails_is_exit_1(capsys):
     arguments += ["--scales", "0.5,0.01", "--search", "best-response", "--bound", "none", "--resolve", "0"]
     assert main([*arguments, "--out", "release"]) == 1
     assert names("release") == ["b"]
-    assert "failed: 1 of 31 records are not satisfied" in capsys.readouterr().err
+    assert "failed: a: 1 of 31 records are not satisfied" in capsys.readouterr().err
 
 
 @pytest.mark.compiled

@@ -29,12 +29,11 @@ def completing(names: Names) -> Callable[..., list[str]]:
     """Return a shell completion by names, which are looked up when it is asked; what fails has none."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        found: list[str] = []
         with contextlib.suppress(Exception):
             words = [*ctx.parent.args, "?"] if ctx.parent else []  # or what was typed before is not parsed
             typed: Any = ctx.command.make_context("", words, resilient_parsing=True)
-            found.extend(name for name in names(typed) if name.startswith(incomplete))
-        return found
+            return [name for name in names(typed) if name.startswith(incomplete)]
+        return []
 
     return complete
 
@@ -213,11 +212,11 @@ def print_table(
         made.add_row(*compress(row, shown))
     _console().print(made)
     if replicates > 1:
-        print(f"After {_plus_minus()}: half of a 95% interval over the replicates.")
+        print(f"After {_plus_minus()}: 1.96 standard errors over replicates, 95% where these are many.")
 
 
 def cell(value: Any, digits: str) -> str:
-    """Return words, a number, or a dict of a mean, its ``stderr`` and more: half of the 95% interval."""
+    """Return words, a number, or a dict of a mean, its ``stderr`` and more: 1.96 of it are shown."""
     from equinoise._results import Z95
 
     mean, stderr, *_ = value.values() if isinstance(value, dict) else (value, None)

@@ -179,13 +179,13 @@ def command(
     for before in earlier:
         if before.get("file") == str(file) and before.get("column") in ends:
             say(f"warning: {before['column']} was released on {before.get('date')}: {_AGAIN}")
-    found = []
+    found, unsaid = [], list[OSError]()
     with threads as pool:
         for shown, place, parts in todo:
-            made = nvo.release(*parts, executor=pool, progress=True, working=working)
-            found.append(made)
+            found.append(made := nvo.release(*parts, executor=pool, progress=True, working=working))
+            which = f"{made.column.name}: " * bool(several)
             for caution in [] if made.sample is None else made.cautions():
-                say(f"warning: {caution}")
+                say(f"warning: {which}{caution}")
             files = {} if made.sample is None else made.files()
             if files and ledger is not None:  # first: what is released must not be missing there
                 said = json.loads(files["certificate.json"])
@@ -195,15 +195,19 @@ def command(
                 if several:
                     nvo.folder.dated(place.parent)
             if not as_json:
-                with contextlib.suppress(OSError):  # where nobody reads on the other columns are released too
+                try:
                     show(made, list(files), shown)
+                except OSError as error:  # where nobody reads on the other columns are released too
+                    unsaid.append(error)
             if made.sample is None:
                 kept = ", and the earlier release is as it was" if place.exists() else ""
-                say(f"failed: {made.reason()}; no sample was written{kept}")
+                say(f"failed: {which}{made.reason()}; no sample was written{kept}")
     if as_json:
         common.print_json([made.document() for made in found] if several else found[0].document())
     else:
         _sum(found, earlier if ledger else [], ledger)
+    if unsaid:
+        raise unsaid[0]
     if any(made.sample is None for made in found):
         raise typer.Exit(1)
 
@@ -268,9 +272,6 @@ def _by_name(columns: Sequence[str], bounds: tuple[float, float] | None) -> dict
 
 def _scales(text: str) -> str | int | tuple[float, ...]:
     """Return what is said of scales: a name, a number of steps, or a list, told by its commas or points."""
-    if text.isdecimal():
-        return int(text)
-    try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        return text
+    with contextlib.suppress(ValueError):
+        return int(text) if text.isdecimal() else tuple(float(p) for p in text.split(",") if p.strip())
+    return text
