@@ -157,7 +157,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
         if begin != end:
             low, high = sorted((begin, end))
             what = f"replicates {low} to {high - 1} are in {'none' if begin > end else 'both'}"
-            said = f"{str(before)!r} and {str(after)!r}"
+            said = f"{str(before)!r}" + f" and {str(after)!r}" * (before is not after)
             raise ValueError(f"folders must be slices side by side, got {said}: {what}")
     target.mkdir(parents=True, exist_ok=True)
     for path in (*blocks, given[0] / "run.json"):

@@ -192,10 +192,12 @@ def test_how_others_play_is_asked_for_in_one_line(capsys, tmp_path):
     (tmp_path / "some.json").write_text('{"0p": [1, 0]}')
     (tmp_path / "text").write_text("0p: 1, 0")
     (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "two.json").write_text('{"a": {"x": 1}, "b": {"x": 1}, "b": {"y": 1}}')
     for options, words in (
         (["--opponents", "some.json"], "--opponents must cover infoset '"),
         (["--opponents", "text"], "--opponents must be 'uniform' or a JSON file, got 'text'"),
         (["--opponents", "list.json"], "--opponents must be 'uniform' or a JSON file, got 'list.json': it"),
+        (["--opponents", "two.json"], "a JSON file, got 'two.json': it says 'b' twice"),
         (["--schedule", "many:uniform"], "--schedule must be of TRIALS:OPPONENTS"),
         (["--schedule", "5:some.jsn"], "--schedule must be 'uniform' or a JSON file, got 'some.jsn'"),
         (["--schedule", f"{2**54}:uniform"], "--schedule must be an integer from 1 to 9007199254740992"),

@@ -142,7 +142,7 @@ def _explained(file: Path | bytes, mark: str) -> Iterator[None]:
             warnings.simplefilter("error", ParserWarning)
             yield
     except EmptyDataError:
-        raise ValueError(f"{wanted}, which is empty") from None
+        raise ValueError(f"{wanted}, which is empty or begins with an empty line") from None
     except UnicodeError:
         raise ValueError(f"{wanted}, which is compressed or in another encoding: save it as UTF-8") from None
     except (ParserError, ParserWarning) as error:
