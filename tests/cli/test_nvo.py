@@ -492,13 +492,25 @@ def test_all_columns_are_released_where_nobody_reads_on(capsys, monkeypatch):
 
 
 @pytest.mark.compiled
+def test_a_header_does_nothing_to_a_terminal(capsys):
+    name = "\x1b[31mred"
+    Path("odd.csv").write_text(f'"{name}"\n' + "1\n2\n3\n" * 20, encoding="utf-8")
+    arguments = ["nvo", "odd.csv", "--column", name, "--bounds", "0", "10", *QUICK, "--resolve", "0"]
+    assert main([*arguments, "--out", "odd"]) == 0
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert said.out.count("\\x1b[31mred") == 2
+    assert Path("odd/sample.csv").read_text(encoding="utf-8").startswith(name)
+
+
+@pytest.mark.compiled
 def test_one_of_several_columns_that_fails_is_exit_1(capsys):
     Path("far.csv").write_text("a,b\n" + "1,1\n" * 30 + "9,1\n", encoding="utf-8")
     arguments = ["nvo", "far.csv", "--column", "a", "--column", "b", "--bounds", "0", "10", "--epsilon", "1"]
     arguments += ["--scales", "0.5,0.01", "--search", "best-response", "--bound", "none", "--resolve", "0"]
     assert main([*arguments, "--out", "release"]) == 1
     assert names("release") == ["b"]
-    assert "failed: a: 1 of 31 records are not satisfied" in capsys.readouterr().err
+    assert "failed: 'a': 1 of 31 records are not satisfied" in capsys.readouterr().err
 
 
 @pytest.mark.compiled

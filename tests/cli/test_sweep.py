@@ -6,6 +6,7 @@ import contextlib
 import csv
 import errno
 import json
+import logging
 import os
 import shutil
 import signal
@@ -410,17 +411,20 @@ def test_a_cluster_that_is_not_there_is_one_line(capsys, monkeypatch):
         assert main([*BANDIT, "--dask", "tcp://127.0.0.1:1"]) == 1
     err = capsys.readouterr().err
     assert "failed: --dask tcp://127.0.0.1:1: " in err and err.count("\n") == 1
+    assert main([*BANDIT, "--dask", ""]) == 1  # a variable that is not set
+    assert "failed: --dask : " in capsys.readouterr().err
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert main([*BANDIT, "--dask", "tcp://127.0.0.1:1"]) == 2
     assert "pip install 'equinoise[distributed]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lost", ["scheduler", "workers"])
-def test_a_cluster_that_is_lost_is_one_line(capsys, monkeypatch, lost):
+def test_a_cluster_that_is_lost_is_one_line(capsys, caplog, monkeypatch, lost):
     distributed = pytest.importorskip("distributed")
 
     class Lost(Executor):
         def submit(self, *_, **__):
+            logging.getLogger("tornado.application").error("Exception in callback: Traceback")
             future = Future()
             if lost == "workers":
                 future.set_exception(distributed.KilledWorker("block", None, 3))
@@ -436,3 +440,4 @@ def test_a_cluster_that_is_lost_is_one_line(capsys, monkeypatch, lost):
     name = {"scheduler": "CancelledError", "workers": "KilledWorker"}[lost]
     failed = f"equinoise: failed: --dask tcp://host:1: the cluster was lost ({name})\n"
     assert capsys.readouterr().err == failed
+    assert not caplog.records and logging.getLogger("tornado.application").isEnabledFor(logging.ERROR)

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib.util
 import json
+import logging
 import os
 import re
 import sys
@@ -116,10 +117,12 @@ def _cluster(address: str) -> Iterator[Any]:
 
     make: Any = distributed.Client
     try:
-        client = make(address)
+        client = make(address or "-")  # which is none: without an address Dask makes a cluster of its own
     except (OSError, ValueError) as error:
         raise OSError(f"--dask {address}: {error}") from error
-    with client:
+    with contextlib.ExitStack() as loud, client:
+        loud.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.ERROR)  # what Dask loses is told below in a line, and here with tracebacks
         try:
             yield client.get_executor()
         except (CancelledError, distributed.KilledWorker) as error:
@@ -156,7 +159,7 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
             _files.writable_folder("out", folder / KEPT)
         n = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
         pool: Any = ThreadPoolExecutor(n) if n else contextlib.nullcontext()
-        if dask := context.params.get("dask"):
+        if (dask := context.params.get("dask")) is not None:
             if n is not None:
                 raise ValueError("jobs must be left out where --dask is given")
             if importlib.util.find_spec("distributed") is None:

@@ -44,13 +44,14 @@ _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
 
 def show(made: Any, names: list[str], out: Path) -> None:
     """Print the table, and what is and is not protected, or why there is no sample."""
+    from equinoise import _checks
     from equinoise.nvo.release.certificate import above, exact
 
-    said = made.certificate
+    said, name = made.certificate, _checks.line(made.column.name, 1000)
     n, left_out = said["n"], made.column.n_rows - said["n"]
     (*ends, source), (low, high), game = said["bounds"].values(), said["range"], made.profile.game
     print(
-        f"{made.parameters.path}, {made.column.name}: {n:,} records"
+        f"{made.parameters.path}, {name}: {n:,} records"
         + (f" (and {left_out:,} left out without a value)" if left_out else "")
         + (f" ({made.column.clamped:,} put on the bounds)" if made.column.clamped else "")
         + f", bounds {' to '.join(map(exact, ends))} ({source}), {said['bins']:,} bins from {low:g} to "
@@ -62,7 +63,7 @@ def show(made: Any, names: list[str], out: Path) -> None:
     if made.sample is None:
         _explain(made)
         return
-    common.print_table(made.described(), (made.column.name, "data", "sample"), ("", ".4g", ".4g"))
+    common.print_table(made.described(), (name, "data", "sample"), ("", ".4g", ".4g"))
     paragraph(said["promise"])
     rows = f"all {said['rows']:,} rows"
     lost = [(what, "" if one is None else above(one, 3), above(m, 3)) for what, one, m in made.losses()]
@@ -75,8 +76,8 @@ def show(made: Any, names: list[str], out: Path) -> None:
         advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
         paragraph(f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.")
     print(f"Randomness of the sample: {said['sampling']}.")
-    print(f"For others: {', '.join(str(out / name) for name in names if '/' not in name)}")
-    print(f"Not for others: {', '.join(str(out / name) for name in names if '/' in name)}")
+    print(f"For others: {', '.join(str(out / one) for one in names if '/' not in one)}")
+    print(f"Not for others: {', '.join(str(out / one) for one in names if '/' in one)}")
 
 
 def _explain(made: Any) -> None:
@@ -183,7 +184,7 @@ def command(
     with threads as pool:
         for shown, place, parts in todo:
             found.append(made := nvo.release(*parts, executor=pool, progress=True, working=working))
-            which = f"{made.column.name}: " * bool(several)
+            which = f"{made.column.name!r}: " * bool(several)
             for caution in [] if made.sample is None else made.cautions():
                 say(f"warning: {which}{caution}")
             files = {} if made.sample is None else made.files()
