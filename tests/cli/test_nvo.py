@@ -750,6 +750,14 @@ WRONG = [
 ]
 
 
+@pytest.mark.parametrize(("bounds", "said"), [([], "--column"), (["--bounds", "0", "1e-310"], "--bounds")])
+def test_bins_of_no_width_are_refused(capsys, bounds, said):
+    Path("tiny.csv").write_text("a\n0\n5e-324\n1e-323\n" + "0\n" * 9, encoding="utf-8")
+    assert main(["nvo", "tiny.csv", "--column", "a", "--epsilon", "1", *bounds, "--out", "tiny"]) == 2
+    assert f"equinoise: {said} must leave bins that are wider than 1e-300\n" in capsys.readouterr().err
+    assert not Path("tiny").exists()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs links")
 def test_links_in_a_ring_are_one_line(capsys):
     Path("one").symlink_to("two")
