@@ -35,7 +35,7 @@ STILL = {
     "nvo": 5_810,
     "bandits": 5_292,
     "inference": 1_964,
-    "experiments": 3_960,
+    "experiments": 3_971,
     "cli": 1_270,
 }
 MOST_IMPORTS = 0.08  # of the code

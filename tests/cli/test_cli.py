@@ -197,7 +197,7 @@ def test_how_others_play_is_asked_for_in_one_line(capsys, tmp_path):
         (["--opponents", "some.json"], "--opponents must cover infoset '"),
         (["--opponents", "text"], "--opponents must be 'uniform' or a JSON file, got 'text'"),
         (["--opponents", "list.json"], "--opponents must be 'uniform' or a JSON file, got 'list.json': it"),
-        (["--opponents", "two.json"], "a JSON file, got 'two.json': it says 'b' twice"),
+        (["--opponents", "two.json"], "a JSON file, got 'two.json': it names an infoset or an action twice"),
         (["--schedule", "many:uniform"], "--schedule must be of TRIALS:OPPONENTS"),
         (["--schedule", "5:some.jsn"], "--schedule must be 'uniform' or a JSON file, got 'some.jsn'"),
         (["--schedule", f"{2**54}:uniform"], "--schedule must be an integer from 1 to 9007199254740992"),

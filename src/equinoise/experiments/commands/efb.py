@@ -110,13 +110,10 @@ def _entry(text: str) -> tuple[int, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return what an object of JSON holds; ValueError where one name has two values, or one would be lost."""
-    seen: set[str] = set()
-    for name, _ in pairs:
-        if name in seen:
-            raise ValueError(f"it says {_checks.shown(name)} twice")
-        seen.add(name)
-    return dict(pairs)
+    """Return what an object of JSON holds; ValueError where a name has two values, or one would be lost."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ValueError("it names an infoset or an action twice")
+    return found
 
 
 def _others(name: str, opponents: str) -> Any:
