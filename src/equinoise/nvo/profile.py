@@ -82,7 +82,7 @@ def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta
     satisfied = used & met
     n_satisfied, kl = int(counts[satisfied].sum()), divergence(bin_counts / n, total / n)
     worst, payoff = (float(own.max()), float(more.max())), n_satisfied + 1.0 - kl / math.log(len(bin_counts))
-    return Evaluation(n_satisfied, *worst, payoff, kl, total / n, own, more, satisfied)
+    return Evaluation(n_satisfied, *worst, payoff, kl, sealed(total / n), own, more, satisfied)
 
 
 def divergence(p: Floats, q: Floats) -> float:
