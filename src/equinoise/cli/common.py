@@ -30,11 +30,12 @@ def completing(names: Names) -> Callable[..., list[str]]:
     """Return a shell completion by names, which are looked up when it is asked; what fails has none."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found: list[str] = []
         with contextlib.suppress(Exception):
             words = [*ctx.parent.args, "?"] if ctx.parent else []  # or what was typed before is not parsed
             typed: Any = ctx.command.make_context("", words, resilient_parsing=True)
-            return [name for name in names(typed) if name.startswith(incomplete)]
-        return []
+            found.extend(name for name in names(typed) if name.startswith(incomplete))
+        return found
 
     return complete
 
