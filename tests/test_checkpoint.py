@@ -121,6 +121,18 @@ def test_a_block_under_another_name_is_run_again(tmp_path):
     np.testing.assert_array_equal(again["value"], replicates.run(made(), 9)["value"])
 
 
+def test_a_block_of_another_run_is_run_again(tmp_path):
+    for value, folder in ((1.0, "mine"), (2.0, "other")):
+        replicates.run(made(value), 9, block=3, resume=tmp_path / folder)
+    name = "replicates-000000003-000000006.npz"
+    shutil.copy(tmp_path / "other" / name, tmp_path / "mine" / name)
+    shutil.copytree(tmp_path / "mine", tmp_path / "slice")
+    with pytest.raises(ValueError, match="replicates 3 to 5 are in none"):
+        replicates.merge([tmp_path / "slice"], tmp_path / "merged")
+    again = replicates.run(made(), 9, resume=tmp_path / "mine")
+    np.testing.assert_array_equal(again["value"], replicates.run(made(), 9)["value"])
+
+
 @pytest.mark.parametrize("other", [made(2.0), made(power=3.0), made(function=pair)])
 def test_a_folder_of_another_run_is_refused_and_left_alone(tmp_path, other):
     replicates.run(made(), 4, resume=tmp_path)
@@ -196,7 +208,7 @@ def test_a_flipped_byte_anywhere_in_a_block_is_found_or_changes_nothing(tmp_path
     found = 0
     for place in range(len(content)):
         path.write_bytes(content[:place] + bytes([content[place] ^ flip]) + content[place + 1 :])
-        block = _checkpoint._read(path, 0, 3)
+        block = _checkpoint._read(path, 0, 3, _checkpoint.fingerprint(made()))
         found += block is None
         if block is not None:  # a date in the archive, or the like
             assert block["value"].dtype == whole.dtype

@@ -35,8 +35,8 @@ STILL = {
     "nvo": 5_872,
     "bandits": 5_292,
     "inference": 1_964,
-    "experiments": 3_960,
-    "cli": 1_268,
+    "experiments": 3_971,
+    "cli": 1_271,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

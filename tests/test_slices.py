@@ -134,6 +134,12 @@ def test_merging_refuses_gaps_overlaps_other_runs_and_damage(tmp_path):
     with pytest.raises(TypeError, match=r"^folders must be a list of paths"):
         replicates.merge(str(a), tmp_path / "new")
     refused("^folder must be an empty one, got '.*/d'", a, b, to="d")
+    shutil.copytree(d, tmp_path / "hole")
+    run(tmp_path / "hole", range(9, 12), value=3.0)
+    refused(
+        r"^folders must be slices side by side, got '.*/hole': replicates 8 to 8 are in none$",
+        tmp_path / "hole",
+    )
     block = b / "replicates-000000004-000000006.npz"
     whole = block.read_bytes()
     block.write_bytes(whole[:-9])

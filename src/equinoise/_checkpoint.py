@@ -61,7 +61,8 @@ class Blocks:
             self.folder = _files.writable_folder("resume", _checks.path("resume", folder))
         except ValueError as error:
             raise OtherRun(str(error)) from None
-        run = {"kind": _KIND, "run": fingerprint(task), "parts": {"version": __version__} | _parts(task)}
+        self.run = fingerprint(task)
+        run = {"kind": _KIND, "run": self.run, "parts": {"version": __version__} | _parts(task)}
         self.folder.mkdir(parents=True, exist_ok=True)
         with _files.alone(self.folder):  # or two runs that begin together both call it theirs
             _files.clear(self.folder)
@@ -69,8 +70,7 @@ class Blocks:
                 said = f"resume must be a folder of this very run, got {str(self.folder)!r}"
                 _refuse_other(run, _run_of(self.folder), said)
                 return
-            names = [path.name for path in self.folder.iterdir()]
-            if not all(name.startswith(".") and name.endswith(".tmp") for name in names):  # left by a kill
+            if not all(path.match(".*.tmp") for path in self.folder.iterdir()):  # left by a kill
                 raise OtherRun(f"resume must be an empty folder or one of this run, got {str(self.folder)!r}")
             _files.write_all(self.folder, {"run.json": _files.json_bytes(run)}, held=True)
 
@@ -80,16 +80,16 @@ class Blocks:
         arrays = {f"a{i}": np.asarray(array) for i, array in enumerate(values)}
         if any(array.dtype.hasobject for array in arrays.values()):
             raise TypeError("task must return arrays that are not of objects, where they are kept")
-        path = self.folder / f"replicates-{start:09d}-{stop:09d}.npz"
-        _files.save_arrays(path, _KIND, arrays, {"start": start, "stop": stop, "names": names})
+        of = {"run": self.run, "start": start, "stop": stop, "names": names}
+        _files.save_arrays(self.folder / f"replicates-{start:09d}-{stop:09d}.npz", _KIND, arrays, of)
 
     def missing(self, span: range, keep: Callable[[int, int, Arrays], None]) -> list[tuple[int, int]]:
         """Give what is there and whole of a span's replicates to `keep`, and return the gaps between."""
         gaps, reached = [], span.start
         for first, stop, path in _found(self.folder):
             begin, end = max(first, reached), min(stop, span.stop)
-            block = _read(path, first, stop, slice(begin - first, end - first)) if begin < end else None
-            if block is None:
+            part = slice(begin - first, end - first)
+            if begin >= end or (block := _read(path, first, stop, self.run, part)) is None:
                 continue
             if begin > reached:
                 gaps.append((reached, begin))
@@ -143,8 +143,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
     blocks: list[Path] = []
     for one in given:
         said = f"folders must be of the run of {str(given[0])!r}, got {str(one)!r}"
-        _refuse_other(_run_of(given[0]) or {}, _run_of(one), said)
-        found = [block for block in _found(one) if _read(block[2], *block[:2]) is not None]
+        _refuse_other(_run_of(given[0]) or {}, run := _run_of(one), said)
+        found = [block for block in _found(one) if _read(block[2], *block[:2], run["run"]) is not None]
         blocks += [path for *_, path in found]
         if not found:
             raise ValueError(f"folders must have finished replicates, got none in {str(one)!r}")
@@ -157,7 +157,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
         if begin != end:
             low, high = sorted((begin, end))
             what = f"replicates {low} to {high - 1} are in {'none' if begin > end else 'both'}"
-            said = f"{str(before)!r} and {str(after)!r}"
+            said = f"{str(before)!r}" + f" and {str(after)!r}" * (before is not after)
             raise ValueError(f"folders must be slices side by side, got {said}: {what}")
     target.mkdir(parents=True, exist_ok=True)
     for path in (*blocks, given[0] / "run.json"):
@@ -200,10 +200,10 @@ def _found(folder: Path) -> Iterator[tuple[int, int, Path]]:
     yield from sorted((int(match[1]), int(match[2]), path) for match, path in named if match)
 
 
-def _read(path: Path, start: int, stop: int, part: slice = slice(None)) -> Arrays | None:
-    """Return a part of every array of a block, as arrays of their own; None where the file is damaged."""
+def _read(path: Path, start: int, stop: int, run: str, part: slice = slice(None)) -> Arrays | None:
+    """Return a part of every array of a block, as arrays of their own; None: damaged, or of another run."""
     with contextlib.suppress(ValueError, OSError), _files.loaded(path, _KIND) as (arrays, meta):
-        if (meta["start"], meta["stop"]) == (start, stop):
+        if (meta["start"], meta["stop"], meta.get("run", run)) == (start, stop, run):  # early ones say no run
             values = [np.array(arrays[f"a{i}"][part]) for i in range(len(arrays))]
             names = meta["names"]
             return tuple(values) if names is None else dict(zip(names, values, strict=True))

@@ -115,10 +115,10 @@ def json_bytes(value: Any) -> bytes:
     return text.encode("utf-8", "backslashreplace")  # what is no character, as in a file name of another kind
 
 
-def json_of(content: bytes) -> Any:
+def json_of(content: bytes, **how: Any) -> Any:
     """Return what JSON says; ValueError for everything else, also for what is nested too deep."""
     try:
-        return json.loads(content)
+        return json.loads(content, **how)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 

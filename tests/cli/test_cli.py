@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 import equinoise
 from equinoise import _jit
@@ -30,7 +31,8 @@ from equinoise.games import load
 from equinoise.games.catalog import BUILT_IN
 from equinoise.nvo.noise import NAMES
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
 START = "import sys; from equinoise.cli import main; sys.exit(main())"
 SMALL = ["efb", "kuhn_poker", "--trials", "100", "--replicates", "2"]
 
@@ -190,10 +192,12 @@ def test_how_others_play_is_asked_for_in_one_line(capsys, tmp_path):
     (tmp_path / "some.json").write_text('{"0p": [1, 0]}')
     (tmp_path / "text").write_text("0p: 1, 0")
     (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "two.json").write_text('{"a": {"x": 1}, "b": {"x": 1}, "b": {"y": 1}}')
     for options, words in (
         (["--opponents", "some.json"], "--opponents must cover infoset '"),
         (["--opponents", "text"], "--opponents must be 'uniform' or a JSON file, got 'text'"),
         (["--opponents", "list.json"], "--opponents must be 'uniform' or a JSON file, got 'list.json': it"),
+        (["--opponents", "two.json"], "a JSON file, got 'two.json': it names an infoset or an action twice"),
         (["--schedule", "many:uniform"], "--schedule must be of TRIALS:OPPONENTS"),
         (["--schedule", "5:some.jsn"], "--schedule must be 'uniform' or a JSON file, got 'some.jsn'"),
         (["--schedule", f"{2**54}:uniform"], "--schedule must be an integer from 1 to 9007199254740992"),
@@ -538,3 +542,11 @@ def test_a_folder_that_was_removed_is_said(monkeypatch, capsys, tmp_path):
         assert main(arguments) == 1
         assert capsys.readouterr() == ("", "equinoise: failed: the current folder is no longer there\n")
     assert not (tmp_path / "made").exists()
+
+
+def test_what_an_interval_over_few_replicates_covers_is_not_promised(capsys):
+    covered = {n: round(100 * (2 * stats.t(n - 1).cdf(1.96) - 1)) for n in (30, 8, 3)}
+    said = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    assert f"about {covered[30]}% with 30, {covered[8]}% with 8 and {covered[3]}% with 3" in said
+    assert main(SMALL) == 0
+    assert ": 1.96 standard errors over replicates, 95% where these are many." in capsys.readouterr().out

@@ -486,9 +486,21 @@ def test_all_columns_are_released_where_nobody_reads_on(capsys, monkeypatch):
         raise BrokenPipeError
 
     monkeypatch.setattr("equinoise.cli.nvo.show", closed)
-    main([*SMALL, *QUICK, "--bounds", "100", "250", "--column", "kg=20:150", "--out", "both"])
+    assert main([*SMALL, *QUICK, "--bounds", "100", "250", "--column", "kg=20:150", "--out", "both"]) == 1
     assert names("both") == ["height_cm", "kg"]
     assert main(["nvo", "verify", "both"]) == 0
+
+
+@pytest.mark.compiled
+def test_a_header_does_nothing_to_a_terminal(capsys):
+    name = "\x1b[31mred"
+    Path("odd.csv").write_text(f'"{name}"\n' + "1\n2\n3\n" * 20, encoding="utf-8")
+    arguments = ["nvo", "odd.csv", "--column", name, "--bounds", "0", "10", *QUICK, "--resolve", "0"]
+    assert main([*arguments, "--out", "odd"]) == 0
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert said.out.count("\\x1b[31mred") == 2
+    assert Path("odd/sample.csv").read_text(encoding="utf-8").startswith(name)
 
 
 @pytest.mark.compiled
@@ -498,7 +510,7 @@ def test_one_of_several_columns_that_fails_is_exit_1(capsys):
     arguments += ["--scales", "0.5,0.01", "--search", "best-response", "--bound", "none", "--resolve", "0"]
     assert main([*arguments, "--out", "release"]) == 1
     assert names("release") == ["b"]
-    assert "failed: 1 of 31 records are not satisfied" in capsys.readouterr().err
+    assert "failed: 'a': 1 of 31 records are not satisfied" in capsys.readouterr().err
 
 
 @pytest.mark.compiled
@@ -743,6 +755,14 @@ WRONG = [
     (["nvo", "no.csv", "--column", "a", "--epsilon", "1"], "FILE must be an existing CSV file, got 'no.csv'"),
     (["nvo", ".", "--column", "a", "--epsilon", "1"], "FILE must be an existing CSV file"),
 ]
+
+
+@pytest.mark.parametrize(("bounds", "said"), [([], "--column"), (["--bounds", "0", "1e-310"], "--bounds")])
+def test_bins_of_no_width_are_refused(capsys, bounds, said):
+    Path("tiny.csv").write_text("a\n0\n5e-324\n1e-323\n" + "0\n" * 9, encoding="utf-8")
+    assert main(["nvo", "tiny.csv", "--column", "a", "--epsilon", "1", *bounds, "--out", "tiny"]) == 2
+    assert f"equinoise: {said} must leave bins that are wider than 1e-300\n" in capsys.readouterr().err
+    assert not Path("tiny").exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs links")

@@ -109,12 +109,12 @@ WRONG = [
     (["efb", "--scale", "huge"], "--scale must be one of 'quick', 'full', got 'huge'"),
     (["efb", "--seed", "-1"], "--seed must be an integer of at least 0, got -1"),
     (["efb", "--jobs", "0"], "--jobs must be an integer of at least 1, got 0"),
-    (["nvo", "--csv", "people.csv"], "--column must be given with csv"),
-    (["nvo", "--column", "height"], "--csv must be given with column"),
+    (["nvo", "--csv", "people.csv"], "--column must be given with --csv"),
+    (["nvo", "--column", "height"], "--csv must be given with --column"),
     (["efb", *CSV], "--csv is for nvo or all"),
     (["nvo", "--csv", "nobody.csv", "--column", "height"], "nobody.csv"),
     (["nvo", "--csv", "people.csv", "--column", "age"], "--column must be one of"),
-    (["nvo", *CSV, "--target", "age"], "must be one of"),
+    (["nvo", *CSV, "--target", "age"], "--target must be one of 'height', got 'age'"),
     (["efb", "--out", "people.csv"], "--out must be a folder"),
 ]
 

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import errno
 import json
+import logging
 import os
 import shutil
 import signal
@@ -93,7 +94,7 @@ def test_every_kind_of_simulation_has_a_name(text):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x = ", "FILE.toml must be one of TOML, got 'file.toml': "),
+        ("x = ", "FILE.toml must be a TOML file, got 'file.toml': "),
         ("horizon = 3", "FILE.toml must have the key 'simulate', got 'horizon'"),
         ("simulate = 'bandits'\nn_replicates = 3", "key 'grid', got 'simulate', 'n_replicates'"),
         (BANDITS.replace("= 9", "= '9'"), "n_replicates must be an integer, got '9'"),
@@ -140,7 +141,9 @@ def test_a_wrong_file_is_one_line_that_names_the_key(capsys, text, words):
 def test_a_changed_file_is_refused_by_name_and_more_points_are_taken(capsys):
     assert wrote(BANDITS) == 0
     assert wrote(BANDITS.replace("40", "41")) == 2
-    assert "of another: horizon is 40 there and 41 here" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("equinoise: --out must be a folder of this very run, got 'out/")
+    assert "of another: horizon is 40 there and 41 here" in said
     assert wrote(BANDITS.replace("[0, 1]", "[0, 1, 2]").replace("= 9", "= 12")) == 0
     assert len(rows("out/sweep.csv")) == 6 * 12 * 2
 
@@ -157,7 +160,7 @@ def test_a_folder_that_is_no_run_s_is_one_line(capsys, left):
     capsys.readouterr()
     assert wrote(BANDITS) == (0 if left == "nothing" else 2)
     err = capsys.readouterr().err
-    assert err == "" if left == "nothing" else err.startswith("equinoise: resume must be a")
+    assert err == "" if left == "nothing" else err.startswith("equinoise: --out must be a")
     assert err.count("\n") == (left != "nothing")
 
 
@@ -408,17 +411,20 @@ def test_a_cluster_that_is_not_there_is_one_line(capsys, monkeypatch):
         assert main([*BANDIT, "--dask", "tcp://127.0.0.1:1"]) == 1
     err = capsys.readouterr().err
     assert "failed: --dask tcp://127.0.0.1:1: " in err and err.count("\n") == 1
+    assert main([*BANDIT, "--dask", ""]) == 1  # a variable that is not set
+    assert "failed: --dask : " in capsys.readouterr().err
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert main([*BANDIT, "--dask", "tcp://127.0.0.1:1"]) == 2
     assert "pip install 'equinoise[distributed]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lost", ["scheduler", "workers"])
-def test_a_cluster_that_is_lost_is_one_line(capsys, monkeypatch, lost):
+def test_a_cluster_that_is_lost_is_one_line(capsys, caplog, monkeypatch, lost):
     distributed = pytest.importorskip("distributed")
 
     class Lost(Executor):
         def submit(self, *_, **__):
+            logging.getLogger("tornado.application").error("Exception in callback: Traceback")
             future = Future()
             if lost == "workers":
                 future.set_exception(distributed.KilledWorker("block", None, 3))
@@ -434,3 +440,4 @@ def test_a_cluster_that_is_lost_is_one_line(capsys, monkeypatch, lost):
     name = {"scheduler": "CancelledError", "workers": "KilledWorker"}[lost]
     failed = f"equinoise: failed: --dask tcp://host:1: the cluster was lost ({name})\n"
     assert capsys.readouterr().err == failed
+    assert not caplog.records and logging.getLogger("tornado.application").isEnabledFor(logging.ERROR)

@@ -69,9 +69,9 @@ def test_a_column_of_the_users_takes_the_place_of_the_built_in_ones(values):
         ({"scale": "tiny"}, ValueError, "scale must be one of 'quick', 'full'"),
         ({"seed": -1}, ValueError, "seed must be"),
         ({"seed": 1.5}, TypeError, "seed must be"),
-        ({"csv": "people.csv"}, ValueError, "column must be given with csv"),
-        ({"column": "height"}, ValueError, "csv must be given with column"),
-        ({"target": "weight"}, ValueError, "csv must be given with target"),
+        ({"csv": "people.csv"}, ValueError, "column must be given with --csv"),
+        ({"column": "height"}, ValueError, "csv must be given with --column"),
+        ({"target": "weight"}, ValueError, "csv must be given with --target"),
     ],
 )
 def test_wrong_settings(settings, error, words):
@@ -89,7 +89,7 @@ def test_wrong_plans(values, tmp_path):
         reproduce.plan("nvo", Settings(**given | {"column": "age"}))
     with pytest.raises(TypeError, match="column must hold numbers"):
         reproduce.plan("nvo", Settings(**given | {"column": "name"}))
-    with pytest.raises(ValueError, match="column must be one of"):
+    with pytest.raises(ValueError, match="target must be one of"):
         reproduce.plan("nvo", Settings(**given, target="age"))
     with pytest.raises((ValueError, OSError), match="path"):
         reproduce.plan("nvo", Settings(csv=str(tmp_path / "none.csv"), column="height"))

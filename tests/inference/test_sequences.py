@@ -440,3 +440,12 @@ def test_bad_arguments(call, words):
     with pytest.raises((TypeError, ValueError), match=f"^{words}") as refused:
         call()
     assert "\n" not in str(refused.value)
+
+
+def test_totals_stay_as_they_were_checked():
+    pulls, sums = np.array([100, 50]), np.array([31.0, 30.0])
+    totals = Totals(pulls, sums)
+    before = confidence_sequence(totals)[0]
+    pulls[:], sums[:] = 7, 7.0
+    np.testing.assert_array_equal(confidence_sequence(totals)[0], before)
+    np.testing.assert_array_equal(totals.pulls, [100, 50])

@@ -189,6 +189,7 @@ BAD = [
     ("a\n1e400\n1\n", {}, ValueError, "got inf in row 1"),
     ("", {}, ValueError, "path must be a CSV file in UTF-8 with a header, got .*which is empty"),
     ("\n", {}, ValueError, "which is empty"),
+    ("\n\na\n1\n2\n", {}, ValueError, "or begins with an empty line$"),
     ("a\n", {}, ValueError, "column must hold numbers, got none in 'a'"),
     ("a\n\n\n", {}, ValueError, "column must hold numbers, got none in 'a'"),
     ("a,b\n,\nNA,\n", {"drop_missing": True}, ValueError, "column must hold numbers, got none in 'a'"),

@@ -239,6 +239,38 @@ def test_it_is_the_largest_that_stays_within(histogram):
     assert compose(larger.game.noise, larger.counts, larger.evaluation, 400).epsilon > total
 
 
+def test_a_total_is_told_from_few_distributions_of_losses_and_by_each_at_once(histogram, monkeypatch):
+    counted, plain = [], composition._by_distribution
+    monkeypatch.setattr(composition, "_by_distribution", lambda *of: counted.append(of) or plain(*of))
+    third = histogram.counts // 3
+    profile = NoiseGame(histogram, 0.05, np.array([0.3, 0.5, 1.0])).profile(
+        np.stack([third, third, histogram.counts - 2 * third], axis=1)
+    )
+    of = profile.game.noise, profile.counts, profile.evaluation, 400
+    whole = compose(*of)
+    needed, told = len(counted), []
+    for wanted in (0.5 * whole.epsilon, 0.999 * whole.epsilon, 1.001 * whole.epsilon, 3.0 * whole.epsilon):
+        counted.clear()
+        found = compose(*of, wanted=wanted).epsilon
+        assert (found > wanted) == (whole.epsilon > wanted)
+        told.append(len(counted))
+    assert told[0] <= 2 < needed
+    assert told[3] == 0
+
+
+def test_a_million_rows_have_a_grid_that_ends(monkeypatch):
+    points, accountant = [], composition._accountant(10**6, 1e-5)
+    if accountant is None:
+        pytest.skip("needs dp-accounting")
+    plain = composition._on_grid
+    monkeypatch.setattr(composition, "_on_grid", lambda *of: points.append(of[2]) or plain(*of))
+    p, loss = np.full(101, 1 / 101), np.linspace(-1e-3, 1e-3, 101)
+    loss += math.log((p * np.exp(-loss)).sum())
+    found = composition._by_distribution(loss, p, 10**6, 1e-5, accountant)
+    assert 2.368 <= found <= 2.42 < composition._by_renyi(loss, p, 10**6, 1e-5)  # with 2e-5: 2.36795
+    assert min(points) >= 2e-4
+
+
 def test_one_row_may_take_all(histogram):
     found = epsilon_for_total(uniform(histogram), 0.7, 1)
     assert found.profile.game.epsilon == 0.7

@@ -343,3 +343,10 @@ def test_a_record_at_its_limit_is_decided_exactly(steps):
         enough = decimal.Decimal(epsilon) >= decimal.Decimal("1.5").ln()
     found = NoiseGame(histogram, epsilon, [1e-4]).profile(histogram.counts[:, None])
     assert found.n_satisfied == (4 if enough else 0)
+
+
+def test_what_is_released_cannot_be_written_into():
+    game = NoiseGame(Histogram.from_values([1, 2, 3, 4] * 9, n_bins=5, bounds=(0, 5)), epsilon=1.0)
+    profile = game.uniform()
+    with pytest.raises(ValueError, match="read-only"):
+        profile.pmf[0] = 1.0

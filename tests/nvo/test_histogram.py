@@ -250,3 +250,9 @@ def test_whether_rows_are_whole_is_decided_by_public_bounds_and_not_by_the_value
         for found in (kept, kept.astype(float), np.append(kept, 3.5)):
             assert Histogram.from_values(found, bins, bounds=bounds).integers is whole
     assert Histogram.from_values(values, 10).integers and not Histogram.from_values(values * 1.0, 10).integers
+
+
+def test_a_spike_at_minus_zero_is_zero():
+    made = Histogram.from_values([-1.0, -0.0, 0.0, 0.4], n_bins=5, bounds=(-1.0, 0.5), spike=-0.0)
+    at_zero = made.to_units(made.bin_of[1:3])
+    assert not np.signbit(at_zero).any() and (at_zero == 0.0).all()

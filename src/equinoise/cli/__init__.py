@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 say(f"failed: {where}{error}")
                 return 1
             if type(error).__name__ == "OtherRun":  # a folder that only the work looks into
-                say(str(error))
+                say(str(error).replace("resume must", "--out must", 1))
                 return 2
             if not hasattr(error, "format_message"):  # what typer raises for a wrong option or argument
                 raise

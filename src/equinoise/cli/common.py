@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib.util
 import json
+import logging
 import os
 import re
 import sys
@@ -117,10 +118,12 @@ def _cluster(address: str) -> Iterator[Any]:
 
     make: Any = distributed.Client
     try:
-        client = make(address)
+        client = make(address or "-")  # which is none: without an address Dask makes a cluster of its own
     except (OSError, ValueError) as error:
         raise OSError(f"--dask {address}: {error}") from error
-    with client:
+    with contextlib.ExitStack() as loud, client:
+        loud.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.ERROR)  # what Dask loses is told below in a line, and here with tracebacks
         try:
             yield client.get_executor()
         except (CancelledError, distributed.KilledWorker) as error:
@@ -157,7 +160,7 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
             _files.writable_folder("out", folder / KEPT)
         n = None if jobs is None else _checks.integer("jobs", jobs, minimum=1)
         pool: Any = ThreadPoolExecutor(n) if n else contextlib.nullcontext()
-        if dask := context.params.get("dask"):
+        if (dask := context.params.get("dask")) is not None:
             if n is not None:
                 raise ValueError("jobs must be left out where --dask is given")
             if importlib.util.find_spec("distributed") is None:
@@ -213,11 +216,11 @@ def print_table(
         made.add_row(*compress(row, shown))
     _console().print(made)
     if replicates > 1:
-        print(f"After {_plus_minus()}: half of a 95% interval over the replicates.")
+        print(f"After {_plus_minus()}: 1.96 standard errors over replicates, 95% where these are many.")
 
 
 def cell(value: Any, digits: str) -> str:
-    """Return words, a number, or a dict of a mean, its ``stderr`` and more: half of the 95% interval."""
+    """Return words, a number, or a dict of a mean, its ``stderr`` and more: 1.96 of it are shown."""
     from equinoise._results import Z95
 
     mean, stderr, *_ = value.values() if isinstance(value, dict) else (value, None)

@@ -65,8 +65,7 @@ def command(
             code = app(args=words, standalone_mode=False, obj=set(runs))
         failed.pop_all()
         mark.unlink()
-    joined = f"{len(folders)} slice{'s' * (len(folders) > 1)}"
-    print(f"Joined {joined}: replicates {span.start} to {span.stop - 1}")
+    print(f"Joined {len(folders)} slice{'s'[: len(folders) - 1]}: replicates {span.start} to {span.stop - 1}")
     raise typer.Exit(code if isinstance(code, int) else 0)
 
 

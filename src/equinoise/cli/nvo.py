@@ -44,13 +44,14 @@ _ACCOUNTANT = '; pip install "equinoise[data]" for one that is nearly exact'
 
 def show(made: Any, names: list[str], out: Path) -> None:
     """Print the table, and what is and is not protected, or why there is no sample."""
+    from equinoise import _checks
     from equinoise.nvo.release.certificate import above, exact
 
-    said = made.certificate
+    said, name = made.certificate, _checks.line(made.column.name, 1000)
     n, left_out = said["n"], made.column.n_rows - said["n"]
     (*ends, source), (low, high), game = said["bounds"].values(), said["range"], made.profile.game
     print(
-        f"{made.parameters.path}, {made.column.name}: {n:,} records"
+        f"{made.parameters.path}, {name}: {n:,} records"
         + (f" (and {left_out:,} left out without a value)" if left_out else "")
         + (f" ({made.column.clamped:,} put on the bounds)" if made.column.clamped else "")
         + f", bounds {' to '.join(map(exact, ends))} ({source}), {said['bins']:,} bins from {low:g} to "
@@ -62,7 +63,7 @@ def show(made: Any, names: list[str], out: Path) -> None:
     if made.sample is None:
         _explain(made)
         return
-    common.print_table(made.described(), (made.column.name, "data", "sample"), ("", ".4g", ".4g"))
+    common.print_table(made.described(), (name, "data", "sample"), ("", ".4g", ".4g"))
     paragraph(said["promise"])
     rows = f"all {said['rows']:,} rows"
     lost = [(what, "" if one is None else above(one, 3), above(m, 3)) for what, one, m in made.losses()]
@@ -75,8 +76,8 @@ def show(made: Any, names: list[str], out: Path) -> None:
         advice = "" if importlib.util.find_spec("dp_accounting") else _ACCOUNTANT
         paragraph(f"The epsilon of all rows together is an upper bound, perhaps a fifth too large{advice}.")
     print(f"Randomness of the sample: {said['sampling']}.")
-    print(f"For others: {', '.join(str(out / name) for name in names if '/' not in name)}")
-    print(f"Not for others: {', '.join(str(out / name) for name in names if '/' in name)}")
+    print(f"For others: {', '.join(str(out / one) for one in names if '/' not in one)}")
+    print(f"Not for others: {', '.join(str(out / one) for one in names if '/' in one)}")
 
 
 def _explain(made: Any) -> None:
@@ -179,13 +180,13 @@ def command(
     for before in earlier:
         if before.get("file") == str(file) and before.get("column") in ends:
             say(f"warning: {before['column']} was released on {before.get('date')}: {_AGAIN}")
-    found = []
+    found, unsaid = [], list[OSError]()
     with threads as pool:
         for shown, place, parts in todo:
-            made = nvo.release(*parts, executor=pool, progress=True, working=working)
-            found.append(made)
+            found.append(made := nvo.release(*parts, executor=pool, progress=True, working=working))
+            which = f"{made.column.name!r}: " * bool(several)
             for caution in [] if made.sample is None else made.cautions():
-                say(f"warning: {caution}")
+                say(f"warning: {which}{caution}")
             files = {} if made.sample is None else made.files()
             if files and ledger is not None:  # first: what is released must not be missing there
                 said = json.loads(files["certificate.json"])
@@ -195,15 +196,19 @@ def command(
                 if several:
                     nvo.folder.dated(place.parent)
             if not as_json:
-                with contextlib.suppress(OSError):  # where nobody reads on the other columns are released too
+                try:
                     show(made, list(files), shown)
+                except OSError as error:  # where nobody reads on the other columns are released too
+                    unsaid.append(error)
             if made.sample is None:
                 kept = ", and the earlier release is as it was" if place.exists() else ""
-                say(f"failed: {made.reason()}; no sample was written{kept}")
+                say(f"failed: {which}{made.reason()}; no sample was written{kept}")
     if as_json:
         common.print_json([made.document() for made in found] if several else found[0].document())
     else:
         _sum(found, earlier if ledger else [], ledger)
+    if unsaid:
+        raise unsaid[0]
     if any(made.sample is None for made in found):
         raise typer.Exit(1)
 
@@ -212,7 +217,7 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
     """Check that a release is whole, unchanged and certified.
 
     Where its private part is there, the records too. Prints a line for it, of several columns for each, and
-    exits 1 where something is not as it was released.
+    exits 1 where something but the picture is not as it was released.
     """
     from equinoise import _checks
     from equinoise.experiments.commands import nvo
@@ -268,9 +273,6 @@ def _by_name(columns: Sequence[str], bounds: tuple[float, float] | None) -> dict
 
 def _scales(text: str) -> str | int | tuple[float, ...]:
     """Return what is said of scales: a name, a number of steps, or a list, told by its commas or points."""
-    if text.isdecimal():
-        return int(text)
-    try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        return text
+    with contextlib.suppress(ValueError):
+        return int(text) if text.isdecimal() else tuple(float(p) for p in text.split(",") if p.strip())
+    return text

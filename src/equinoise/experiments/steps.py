@@ -49,9 +49,9 @@ class Settings:
         _checks.integer("seed", self.seed, 0)
         if (self.csv is None) != (self.column is None):
             missing, given = ("column", "csv") if self.column is None else ("csv", "column")
-            raise ValueError(f"{missing} must be given with {given}, got none")
+            raise ValueError(f"{missing} must be given with --{given}, got none")
         if self.target is not None and self.csv is None:
-            raise ValueError("csv must be given with target, got none")
+            raise ValueError("csv must be given with --target, got none")
 
     @property
     def full(self) -> bool:

@@ -94,7 +94,7 @@ class Totals:
         if ((q > s + near) | ((q + near) * n < s * s)).any():
             raise ValueError("square_sum must be from reward_sum^2/pulls to reward_sum, for such rewards")
         for name, value in (("pulls", n), ("reward_sum", s), ("square_sum", q), ("pending", more)):
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, np.array(value))  # its own: what was checked stays as it was
 
     def sides(self, control: int | None) -> list[tuple[Floats, Floats | None]]:
         """Return what is bet on for each end, n, W and A float64[3, M, K]: arms, and a control from above."""

@@ -79,10 +79,8 @@ def read_column(
     ...     read_column(path, "height").values
     array([171, 183])
     """
-    file = _existing(path)
-    mark = _separator(sep, decimal)
-    drop = _checks.flag("drop_missing", drop_missing)
-    names = _header(file, mark)
+    file, mark = _existing(path), _separator(sep, decimal)
+    drop, names = _checks.flag("drop_missing", drop_missing), _header(file, mark)
     at = _place(file, names, column, mark, verbose)
     options: dict[str, Any] = {"decimal": decimal, "na_values": [] if na is None else [na]}
     numbers, missing = _numbers(file, names, at, mark, options, verbose)
@@ -144,7 +142,7 @@ def _explained(file: Path | bytes, mark: str) -> Iterator[None]:
             warnings.simplefilter("error", ParserWarning)
             yield
     except EmptyDataError:
-        raise ValueError(f"{wanted}, which is empty") from None
+        raise ValueError(f"{wanted}, which is empty or begins with an empty line") from None
     except UnicodeError:
         raise ValueError(f"{wanted}, which is compressed or in another encoding: save it as UTF-8") from None
     except (ParserError, ParserWarning) as error:

@@ -205,7 +205,7 @@ class Histogram(Binned):
         bin_of, counts = _count(given, *into)
         apart = None
         if spike is not None:
-            if not low <= (spike := _checks.number("spike", spike)) <= high:
+            if not low <= (spike := _checks.number("spike", spike) + 0.0) <= high:
                 raise ValueError(f"spike must be within the bounds, got {spike!r}")
             apart = (int(_count(np.array([spike]), *into)[0][0]), spike)
             bin_of, counts = _apart(given, bin_of, *apart, k)

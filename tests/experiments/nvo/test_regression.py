@@ -91,5 +91,5 @@ def test_networks_that_stop_early_say_nothing():
 def test_columns_of_different_lengths_are_refused(tmp_path):
     path = tmp_path / "gaps.csv"
     path.write_text("a,b\n1,2\n3,\n5,6\n")
-    with pytest.raises(ValueError, match="column must have no missing value"):
+    with pytest.raises(ValueError, match="target must have no missing value"):
         steps(Settings(csv=str(path), column="a", target="b"))

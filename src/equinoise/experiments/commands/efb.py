@@ -109,12 +109,19 @@ def _entry(text: str) -> tuple[int, Any]:
     return _checks.integer("schedule", int(trials), 1, MAX_HORIZON), _others("schedule", opponents)
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return what an object of JSON holds; ValueError where a name has two values, or one would be lost."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ValueError("it names an infoset or an action twice")
+    return found
+
+
 def _others(name: str, opponents: str) -> Any:
     """Return 'uniform', or the policy that a JSON file holds."""
     if opponents == "uniform":
         return opponents
     try:
-        found = _files.json_of(_files.content(Path(opponents), pipe=True))
+        found = _files.json_of(_files.content(Path(opponents), pipe=True), object_pairs_hook=_once)
         if not isinstance(found, dict):
             raise ValueError("it must hold {INFOSET: {ACTION: PROBABILITY}}")
     except (OSError, ValueError) as error:

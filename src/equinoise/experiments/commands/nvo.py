@@ -27,6 +27,7 @@ _SECONDS = {"none": 0.0, "fast": 10.0, "full": math.inf}  # that may be spent on
 _MOST_BINS = 10**5  # beyond, all that is compared takes minutes
 _NUMBERS = 12  # of 8 bytes that a row takes, with the text of it
 _FARTHEST = 1e150  # from zero: what has no finite square has no deviation
+_NARROWEST = 1e-300  # bin: numbers that are hardly above 0 have few digits
 _PLACED = ("bounds", "margin", "whole", "spike", "clamp", "rows", "bins", "seed")
 _ASKED = ("epsilon", "total_epsilon", "method", *_PLACED)  # for, in what others get
 _DESCRIBED: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "standard deviation": np.std}
@@ -99,11 +100,13 @@ def prepare(parameters: Parameters) -> tuple[Column, Histogram]:
         column = column.within(*parameters.bounds, clamp=parameters.clamp, verbose=parameters.verbose)
     own = column.values  # with public bounds, whether the file has them all as integers must not show
     values = own if parameters.bounds is None else own.astype(np.float64)
+    ends = "values" if parameters.bounds is None else "bounds"
     if max(map(abs, parameters.bounds or (float(own.min()), float(own.max())))) > _FARTHEST:
-        name = "values" if parameters.bounds is None else "bounds"
-        raise ValueError(f"{name} must be at most {_FARTHEST:g} in size")  # without the data's own
+        raise ValueError(f"{ends} must be at most {_FARTHEST:g} in size")  # without the data's own
     places: Any = {name: getattr(parameters, name) for name in ("bounds", "margin", "spike")}
     histogram = Histogram.from_values(values, parameters.bins, **places, whole=parameters.whole or None)
+    if (histogram.range[1] - histogram.range[0]) / parameters.bins < _NARROWEST:
+        raise ValueError(f"{ends} must leave bins that are wider than {_NARROWEST:g}")
     epsilon = parameters.epsilon or (parameters.total_epsilon or math.nan) / (parameters.rows or histogram.n)
     game = NoiseGame(histogram, epsilon, _normalised(parameters.scales, histogram))
     if parameters.search != "best-response" or parameters.bound != "none":

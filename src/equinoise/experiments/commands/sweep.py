@@ -42,7 +42,7 @@ class Plan:
         try:
             given = tomllib.loads(_files.content(path, pipe=True).decode("utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
-            raise ValueError(f"file must be one of TOML, got {str(path)!r}: {_checks.line(error)}") from None
+            raise ValueError(f"file must be a TOML file, got {str(path)!r}: {_checks.line(error)}") from None
         for name in ("simulate", "grid"):
             if name not in given:
                 found = _checks.line(", ".join(map(repr, given))) or "none"

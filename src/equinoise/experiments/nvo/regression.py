@@ -44,7 +44,11 @@ class Pair:
         """Return the two columns of the user's file, None where only one is named."""
         if settings.target is None:
             return None
-        first, second = (given(settings, name).load() for name in (settings.column, settings.target))
+        first = given(settings, settings.column).load()
+        try:
+            second = given(settings, settings.target).load()
+        except (ValueError, TypeError) as error:
+            raise type(error)(str(error).replace("column must", "target must", 1)) from None
         if len(first) != len(second):
             raise ValueError(f"target must have as many values as column, got {len(second)} and {len(first)}")
         what = f"{settings.target} from {settings.column}, {len(first):,} records"

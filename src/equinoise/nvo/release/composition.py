@@ -23,16 +23,19 @@ _ORDERS = 1.0 + 2.0 ** np.arange(-3.0, 10.25, 0.5)  # of the Rényi divergences
 _FINEST = 0.05  # steps of the grid of losses, times the root of the number of draws
 _STEPS = 50  # and at least so many from 0 to the largest loss of a draw
 _LARGEST_GRID = 2**20
+_MANY, _COARSE = 10_000, 2**12  # of more draws than so many the sum has, up to its deviation, so many steps
 _SMALLEST_DELTA = 1e-9  # below, rounding in the Fourier transforms could show: Rényi divergences alone
 _MOST_DRAWS = 2 * 10**7  # beyond, sums of losses take too many places: Rényi divergences alone
 _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
 _CLOSE = 1.01  # a ratio of what is too large a row's epsilon to what is not at which its search ends
+_METHODS = "Rényi divergence", "privacy loss distribution"
 _DEEP = 600.0  # epsilon beyond which tails are too small for a float
 _OUTWARDS = 1.0 + 1e-9  # for rounding of tails
 _SHOWN = 30.0  # epsilon beyond which a row tells nearly for sure
 _NEARLY_ALL = 1.0 - 2.0**-20  # of S: what is left has lost digits
+_Losses = Callable[[int], tuple[Floats, Floats]]
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
 
 
@@ -60,14 +63,15 @@ class Composition:
 
 
 def compose(
-    noise: Noise, counts: Ints, evaluation: Evaluation, draws: int, delta: float = DELTA
+    noise: Noise, counts: Ints, of: Evaluation, draws: int, delta: float = DELTA, wanted: float = math.nan
 ) -> Composition:
     """Bound epsilon at delta of several independent draws of a profile, counts int64[K, V].
 
     Bounds become better at a price: from the largest loss of a draw alone, by Rényi divergences, by the loss
     distribution. The type with the largest bound takes the next step, until it has none: no other is worse.
     For a record of type (k, v) a draw comes from P = S/n with it and from Q = (S - M)/(n - 1) without, and
-    the loss is ln(P/Q). Both directions count, Q against P too.
+    the loss is ln(P/Q). Both directions count, Q against P too. Bounds get no better than tells on which
+    side of `wanted` epsilon is.
 
     References
     ----------
@@ -82,27 +86,26 @@ def compose(
     m = _checks.integer("draws", draws, 1)
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     n, kinds = int(counts.sum()), np.argwhere(counts)
-    largest = {-1: evaluation.epsilon[tuple(kinds.T)], 1: evaluation.epsilon_addition[tuple(kinds.T)]}
+    most = {-1: of.epsilon[tuple(kinds.T)], 1: of.epsilon_addition[tuple(kinds.T)]}
 
     def losses(i: int, sign: int) -> tuple[Floats, Floats]:
         k, v = kinds[i]
         mass, others = noise.rows(np.array([k]))[0, v], None
-        if sign < 0 and counts[k, v] == 1 and (mass > _NEARLY_ALL * n * evaluation.pmf).any():
+        if sign < 0 and counts[k, v] == 1 and (mass > _NEARLY_ALL * n * of.pmf).any():
             rest = counts.copy()
             rest[k, v] = 0
             others = released(noise, rest)
-        return _losses(mass, evaluation.pmf, n, sign, float(largest[sign][i]), others)
+        return _losses(mass, of.pmf, n, sign, float(most[sign][i]), others)
 
-    removal, addition = (_least(largest[s].tolist(), partial(losses, sign=s), m, share) for s in (-1, 1))
+    removal, addition = (_least(most[s].tolist(), partial(losses, sign=s), m, share, wanted) for s in (-1, 1))
     exact = _accountant(m, share) is not None and max(removal, addition) <= _FUTILE
     median = None
-    if len(kinds) * len(evaluation.pmf) <= _MOST_MASSES:
-        simple = (_by_largest(one, m, share) for one in largest[-1].tolist())
+    if len(kinds) * len(of.pmf) <= _MOST_MASSES:
+        simple = (_by_largest(one, m, share) for one in most[-1].tolist())
         bounds = [min(_by_renyi(*losses(i, -1), m, share), bound) for i, bound in enumerate(simple)]
         order = np.argsort(bounds)
         median = bounds[order[int(np.searchsorted(2 * np.cumsum(counts[counts > 0][order]), n))]]
-    method = "privacy loss distribution" if exact else "Rényi divergence"
-    return Composition(m, share, removal, addition, median, method)
+    return Composition(m, share, removal, addition, median, _METHODS[exact])
 
 
 def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
@@ -227,9 +230,9 @@ def _accountant(draws: int, delta: float) -> Any:
 
 
 def _least(
-    largest: Sequence[float], losses: Callable[[int], tuple[Floats, Floats]], draws: int, delta: float
+    largest: Sequence[float], losses: _Losses, draws: int, delta: float, wanted: float = math.nan
 ) -> float:
-    """Return the largest bound over kinds of records, from ever better bounds of their losses."""
+    """Return the largest bound over kinds of records, from ever better ones, or on its side of `wanted`."""
     accountant = _accountant(draws, delta)
     steps: list[Callable[[int], float]] = [
         lambda i: _by_largest(largest[i], draws, delta),
@@ -242,10 +245,13 @@ def _least(
     while True:
         bound, step, i = queue[0]
         left -= step == 2
-        done = step == len(steps) or left < 0 or bound == 0.0 or math.isinf(bound)
+        done = step == len(steps) or left < 0 or bound == 0.0 or math.isinf(bound) or -bound <= wanted
         if done or (step > 1 and -bound > _FUTILE):
             return -bound
-        heapq.heapreplace(queue, (max(bound, -steps[step](i)), step + 1, i))
+        better = steps[step](i)
+        if step == 2 and better > wanted:
+            return better
+        heapq.heapreplace(queue, (max(bound, -better), step + 1, i))
 
 
 def _losses(
@@ -268,8 +274,6 @@ def _losses(
 
 def _by_largest(largest: float, draws: int, delta: float) -> float:
     """Bound composed epsilon from the largest loss L: m L, or by concentration (Bun and Steinke, 2016)."""
-    if math.isinf(largest):
-        return math.inf
     rho = draws * largest * largest / 2.0
     return min(draws * largest, rho + 2.0 * math.sqrt(rho * -math.log(delta)))
 
@@ -293,7 +297,8 @@ def _by_distribution(loss: Floats, p: Floats, draws: int, delta: float, accounta
     if largest * draws < _NOTHING:
         return largest * draws
     spread = 2.0 * largest * min(draws, 1.0 + 12.0 * math.sqrt(draws))
-    step = max(min(_FINEST / math.sqrt(draws), largest / _STEPS), spread / _LARGEST_GRID)
+    coarse = largest * math.sqrt(draws) / _COARSE if draws > _MANY else 0.0
+    step = max(min(_FINEST / math.sqrt(draws), largest / _STEPS), spread / _LARGEST_GRID, coarse)
     forward, backward = _on_grid(loss, p, step), _on_grid(-loss, p * np.exp(-loss), step)
     one = accountant.create_from_rounded_probability(forward, 0.0, step, True, backward, 0.0, symmetric=False)
     with np.errstate(over="ignore"):  # in hundreds: epsilon is then said to be infinite
@@ -320,7 +325,7 @@ class Budget(NamedTuple):
     """The certified profile with the largest epsilon of a row that is within a total, and its composition.
 
     Where there is none, the last one tried, and None. `tried` holds each epsilon of a row that was tried,
-    whether its profile was certified, and its composed epsilon.
+    whether its profile was certified, and what tells whether its composed epsilon is within the total.
     """
 
     profile: Profile
@@ -340,18 +345,17 @@ def epsilon_for_total(
     wanted = _checks.epsilon(total, "total", allow_infinite=False)
     m = _checks.integer("rows", rows, 1)
     low, high, attempt = wanted / m, wanted, between(wanted / m, wanted)
-    best: tuple[Profile, Composition | None] | None = None
-    tried = []
+    best, tried = None, []
     while True:
         profile = solve(attempt)
-        found = compose(profile.game.noise, profile.counts, profile.evaluation, m, delta)
+        found = compose(profile.game.noise, profile.counts, profile.evaluation, m, delta, wanted)
         tried.append((attempt, profile.certified, found.epsilon))
         if profile.certified and found.epsilon > wanted:
             high = attempt
         else:
-            low, best = attempt, (profile, found) if profile.certified else best
+            low, best = attempt, profile if profile.certified else best
         if high <= low * _CLOSE:
-            return Budget(*(best or (profile, None)), tuple(tried))
+            return Budget(best or profile, best.composed(m, delta) if best else None, tuple(tried))
         attempt = between(low, high)
 
 
