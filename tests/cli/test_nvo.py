@@ -702,6 +702,8 @@ WRONG = [
         [*GOOD, "--column", "a/b"],
         "--column must be given once, and be what a folder can be called, got 'a/b'",
     ),
+    ([*GOOD, "--column", "Private"], "be what a folder can be called, got 'Private'"),
+    ([*GOOD, "--column", "certificate.json=1:2"], "be what a folder can be called, got 'certificate.json'"),
     ([*GOOD, "--column", "kg"], "--bounds must not leave a value out"),
     ([*GOOD, "--column", "kg=50:60"], "--bounds must not leave a value out"),
     ([*OTHER, "kg=50:60"], "--bounds must not leave a value out"),

@@ -265,7 +265,7 @@ def _by_name(columns: Sequence[str], bounds: tuple[float, float] | None) -> dict
             with contextlib.suppress(ValueError):
                 name, pair = own[1], (float(own[2]), float(own[3]))
         plain = Path(name).name == name and not name.startswith(".") and "\\" not in name
-        if not plain or name.casefold() in map(str.casefold, found):
+        if not plain or name.casefold() in ("private", "certificate.json", *map(str.casefold, found)):
             raise ValueError(f"column must be given once, and be what a folder can be called, got {name!r}")
         found[name] = bounds if name == text else pair
     return found
