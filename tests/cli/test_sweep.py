@@ -331,7 +331,7 @@ def test_replicates_are_said_once(capsys):
 
 def test_a_plan_takes_no_slice(capsys):
     assert main([*BANDIT, "--plan", "--replicates", "2:4"]) == 2
-    assert "--replicates must be a number for a plan, got 2:4" in capsys.readouterr().err
+    assert "--replicates must be a number for a plan, got a slice" in capsys.readouterr().err
 
 
 def test_epsilons_and_what_belongs_to_them_are_lists_together():
