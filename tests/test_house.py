@@ -36,7 +36,7 @@ STILL = {
     "bandits": 5_292,
     "inference": 1_964,
     "experiments": 3_971,
-    "cli": 1_273,
+    "cli": 1_278,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

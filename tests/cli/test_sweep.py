@@ -207,9 +207,16 @@ def test_slices_of_a_file_merge_from_another_folder(capsys, monkeypatch, tmp_pat
     assert main(["merge", "merged", "--out", "again"]) == 0
     for name in ("merged", "again"):
         assert same_files(tmp_path / "whole", name)
+    name = own[-1].rpartition(":")[2]
+    text = Path("..", name).read_text()
+    Path("..", name).write_text(text.replace("{ 1, 0 }", "{ -1, 0 }").replace("[1, 0]", "[0, 1]"))
+    capsys.readouterr()
+    assert main(["merge", "../a", "--out", "none"]) == 2
+    wanted = "equinoise: FOLDERS must be slices of this very run, got ../a, made of another"
+    assert capsys.readouterr().err == f"{wanted} {name} or version\n"
+    assert not Path("none").exists()
     for name in ("guess.efg", "others.json"):
         Path("..", name).unlink()
-    capsys.readouterr()
     assert main(["merge", "../a", "--out", "none"]) == 2
     assert own[-1].rpartition(":")[2] in capsys.readouterr().err
     assert not Path("none").exists()
