@@ -15,7 +15,7 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, Array, Flags, Ints, Iterator
 
-_CHUNK, _FIELDS = 2**12, 2**20  # rows, fields that are parsed at a time: of other columns nothing is kept
+_CHUNK, _FIELDS = 2**12, 2**23  # rows, fields that are parsed at a time: of other columns nothing is kept
 _MOST = 2**30  # bytes of a file, unpacked; what is piped is held
 _HEADER, _ROWS = (2**21, "in its header"), (2**26, f"in {_CHUNK:,} rows")
 _NAMED = 10  # columns that an error lists
