@@ -563,7 +563,7 @@ def test_all_archives_are_read_in_one_place():
     text = {path.name: path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
     readers = ("np.load(", "numpy.load(", "zipfile.", "fromfile(", "pickle.load", "read_array(")
     found = {name for name, code in text.items() if any(reader in code for reader in readers)}
-    assert found == {"_files.py"}
+    assert found == {"_files.py", "columns.py"}  # which counts what it reads of a table, and refuses more
 
 
 @pytest.mark.parametrize("maker", FILES, ids=name_of)

@@ -354,6 +354,8 @@ def test_a_plan_shows_power_beside_regret(capsys):
         (["--means", "0.5,0.4"], "--means must be of two arms or more, one of them best and not arm 0"),
         (["--null", "2"], "--null must be a number in [0, 1], got 2.0"),
         (["--means", "0.1,0.5", "--reward", "gaussian"], "--reward must be 'bernoulli' for a plan"),
+        (["--replicates", "10:30"], "--replicates must be a number for a plan, got a slice"),
+        (["--replicates", "0:10"], "--replicates must be a number for a plan, got a slice"),
     ],
 )
 def test_a_plan_refuses_in_one_line(capsys, arguments, said):

@@ -473,6 +473,24 @@ def test_what_is_asked_for_is_said_with_all_its_digits(capsys):
     assert "are within epsilon 1.234449, at most " in capsys.readouterr().out
 
 
+@pytest.mark.compiled
+def test_verify_warns_of_what_else_is_there_and_of_a_private_part_that_others_may_open(capsys):
+    assert main([*SMALL, *QUICK, "--bounds", "100", "250", "--out", "a/x"]) == 0
+    capsys.readouterr()
+    assert main(["nvo", "verify", "a/x"]) == 0
+    assert capsys.readouterr().err == ""
+    Path("a/x/people.csv").write_bytes(Path("people.csv").read_bytes())
+    assert main(["nvo", "verify", "a"]) == 0
+    wanted = "equinoise: warning: a/x: 'people.csv' is in it, which is not of the release\n"
+    assert capsys.readouterr().err == wanted
+    if os.name == "posix":
+        Path("a/x/private").chmod(0o750)
+        assert main(["nvo", "verify", "a/x"]) == 0
+        assert capsys.readouterr().err == wanted + (
+            "equinoise: warning: a/x: its private/ may be opened by others\n"
+        )
+
+
 @pytest.mark.parametrize("asked", [("--epsilon", "1e-16"), ("--total-epsilon", "1e-200")])
 def test_an_epsilon_that_rounding_hides_is_refused(capsys, asked):
     arguments = ["nvo", "people.csv", "--column", "height_cm", "--bounds", "100", "250", *asked]
@@ -702,6 +720,8 @@ WRONG = [
         [*GOOD, "--column", "a/b"],
         "--column must be given once, and be what a folder can be called, got 'a/b'",
     ),
+    ([*GOOD, "--column", "Private"], "be what a folder can be called, got 'Private'"),
+    ([*GOOD, "--column", "certificate.json=1:2"], "be what a folder can be called, got 'certificate.json'"),
     ([*GOOD, "--column", "kg"], "--bounds must not leave a value out"),
     ([*GOOD, "--column", "kg=50:60"], "--bounds must not leave a value out"),
     ([*OTHER, "kg=50:60"], "--bounds must not leave a value out"),

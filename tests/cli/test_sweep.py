@@ -207,9 +207,16 @@ def test_slices_of_a_file_merge_from_another_folder(capsys, monkeypatch, tmp_pat
     assert main(["merge", "merged", "--out", "again"]) == 0
     for name in ("merged", "again"):
         assert same_files(tmp_path / "whole", name)
+    name = own[-1].rpartition(":")[2]
+    text = Path("..", name).read_text()
+    Path("..", name).write_text(text.replace("{ 1, 0 }", "{ -1, 0 }").replace("[1, 0]", "[0, 1]"))
+    capsys.readouterr()
+    assert main(["merge", "../a", "--out", "none"]) == 2
+    wanted = "equinoise: FOLDERS must be slices of this very run, got ../a, made of another"
+    assert capsys.readouterr().err == f"{wanted} {name} or version\n"
+    assert not Path("none").exists()
     for name in ("guess.efg", "others.json"):
         Path("..", name).unlink()
-    capsys.readouterr()
     assert main(["merge", "../a", "--out", "none"]) == 2
     assert own[-1].rpartition(":")[2] in capsys.readouterr().err
     assert not Path("none").exists()
@@ -331,7 +338,7 @@ def test_replicates_are_said_once(capsys):
 
 def test_a_plan_takes_no_slice(capsys):
     assert main([*BANDIT, "--plan", "--replicates", "2:4"]) == 2
-    assert "--replicates must be a number for a plan, got 2:4" in capsys.readouterr().err
+    assert "--replicates must be a number for a plan, got a slice" in capsys.readouterr().err
 
 
 def test_epsilons_and_what_belongs_to_them_are_lists_together():

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import os
 import sys
+import tarfile
 import threading
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -65,6 +68,58 @@ def test_a_compressed_file_is_read(tmp_path):
     path = tmp_path / "people.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n3,4\n"))
     assert read_column(path, "b").values.tolist() == [2, 4]
+
+
+LONG = [
+    (b"\0" * 2**22, "2 MiB in its header", {}),
+    (b"a,b\n1," + b"x" * 2**21, "1 MiB in 4,096 rows", {"_ROWS": (2**20, "in 4,096 rows")}),
+    (b'a,b\n1,"' + b"2,3\n" * 2**19, "1 MiB in 4,096 rows", {"_ROWS": (2**20, "in 4,096 rows")}),
+    (b"a\n" + b"1\n" * 2**20, "1 MiB unpacked", {"_MOST": 2**20}),
+]
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zip", ".tar", "-"])
+@pytest.mark.parametrize(("content", "most", "ceilings"), LONG)
+def test_a_file_that_is_too_long_is_refused_however_it_is_packed(
+    tmp_path, monkeypatch, ending, content, most, ceilings
+):
+    for name, value in ceilings.items():
+        monkeypatch.setattr(columns, name, value)
+    path = tmp_path / f"people.csv{ending}"
+    pack = {".gz": gzip.compress, ".xz": lzma.compress}.get(ending, bytes)
+    path.write_bytes(pack(content))
+    if ending == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("people.csv", content)
+    if ending == ".tar":
+        (tmp_path / "people.csv").write_bytes(content)
+        with tarfile.open(path, "w") as whole:
+            whole.add(tmp_path / "people.csv", "people.csv")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    named = "what was piped" if ending == "-" else repr(str(path))
+    with pytest.raises(ValueError, match=r"^path must be a CSV file of at most") as raised:
+        read_column("-" if ending == "-" else path, "a")
+    assert str(raised.value) == f"path must be a CSV file of at most {most}, got more in {named}"
+
+
+def test_what_is_in_a_zip_file_is_not_unpacked_at_once(tmp_path, monkeypatch):
+    path, asked = tmp_path / "people.zip", []
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("people.csv", b"a\n" + b"1\n" * 2**20)
+    read = zipfile.ZipExtFile.read
+
+    def counted(self, size=-1):
+        asked.append(size)
+        return read(self, size)
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", counted)
+    assert read_column(path, "a").values.sum() == 2**20
+    assert 0 < min(asked) <= max(asked) <= 2**20
+
+
+def test_only_rows_that_are_read_together_count_to_the_ceiling_of_rows(read, monkeypatch):
+    monkeypatch.setattr(columns, "_ROWS", (2**19, "in 4,096 rows"))
+    assert read(b"a\n" + b"1\n" * 2**20 + b"\n\n", drop_missing=True).n_rows == 2**20
 
 
 def test_what_unpacks_an_archive_may_be_missing(tmp_path, monkeypatch):

@@ -92,8 +92,8 @@ def command(
         if null is not None and not plan:
             raise ValueError(f"null must be left out without --plan, got {null}")
         if plan:  # what is wrong with it shows before any work
-            few = dataclasses.replace(parameters, replicates=min(2, parameters.n_replicates))
-            bandit.planned(parameters if ":" in replicates else few, null)
+            few = range(2) if ":" in replicates else min(2, parameters.n_replicates)
+            bandit.planned(dataclasses.replace(parameters, replicates=few), null)
     with threads as pool:
         how: dict[str, Any] = {"executor": pool, "progress": True}
         kept = common.slice_folder(context, folder)

@@ -24,7 +24,7 @@ def command(
     Takes slices of bandit, efb and sweep, in any order; refuses gaps, overlaps and slices of different runs.
     Writes what the command would have written for all replicates, and joins again with further slices.
     """
-    from equinoise import _files, replicates
+    from equinoise import _checkpoint, _files, replicates
     from equinoise.cli import app
 
     slices = [_slice(folder) for folder in folders]
@@ -61,8 +61,13 @@ def command(
         words = [command, f"--replicates={span.start}:{span.stop}", f"--out={there}"]
         words += [f"{name}={value}" for name, value in given if name.startswith("-")]
         words += ["--", *(value for name, value in given if not name.startswith("-"))]
-        with contextlib.chdir(home):
-            code = app(args=words, standalone_mode=False, obj=set(runs))
+        try:
+            with contextlib.chdir(home):
+                code = app(args=words, standalone_mode=False, obj=set(runs))
+        except _checkpoint.OtherRun as error:  # of a folder that is gone, in words of the work
+            made_of = sorted({each for each in files if (home / each).is_file()})
+            got = f"{folders[0]}, made of another {' or '.join([*made_of, 'version'])}"
+            raise common.WrongUse(f"FOLDERS must be slices of this very run, got {got}") from error
         failed.pop_all()
         mark.unlink()
     print(f"Joined {len(folders)} slice{'s'[: len(folders) - 1]}: replicates {span.start} to {span.stop - 1}")

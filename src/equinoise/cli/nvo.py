@@ -216,8 +216,8 @@ def command(
 def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER")]) -> None:
     """Check that a release is whole, unchanged and certified.
 
-    Where its private part is there, the records too. Prints a line for it, of several columns for each, and
-    exits 1 where something but the picture is not as it was released.
+    Where its private part is there, the records too. Prints a line for it, of several columns for each, warns
+    of what else is there, and exits 1 where something but the picture is not as it was released.
     """
     from equinoise import _checks
     from equinoise.experiments.commands import nvo
@@ -230,6 +230,8 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
         try:
             said = nvo.ledger.verify(one, frozenset(each.name for each in several))
             print(_checks.line(f"{one}: {said}.", 1000))
+            for caution in nvo.folder.cautions(one):
+                say(_checks.line(f"warning: {one}: {caution}", 1000))
         except ValueError as error:
             say(_checks.line(f"failed: {one}: {error}", 1000))
             raise typer.Exit(1) from None
@@ -265,7 +267,7 @@ def _by_name(columns: Sequence[str], bounds: tuple[float, float] | None) -> dict
             with contextlib.suppress(ValueError):
                 name, pair = own[1], (float(own[2]), float(own[3]))
         plain = Path(name).name == name and not name.startswith(".") and "\\" not in name
-        if not plain or name.casefold() in map(str.casefold, found):
+        if not plain or name.casefold() in ("private", "certificate.json", *map(str.casefold, found)):
             raise ValueError(f"column must be given once, and be what a folder can be called, got {name!r}")
         found[name] = bounds if name == text else pair
     return found

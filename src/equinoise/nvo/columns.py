@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import warnings
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,9 @@ import numpy as np
 from equinoise import _checks
 from equinoise._typing import Any, Array, Flags, Ints, Iterator
 
-_CHUNK = 2**16  # rows that are parsed at a time: of the other columns nothing is kept
+_CHUNK, _FIELDS = 2**12, 2**23  # rows, fields that are parsed at a time: of other columns nothing is kept
+_MOST = 2**30  # bytes of a file, unpacked; what is piped is held
+_HEADER, _ROWS = (2**21, "in its header"), (2**26, f"in {_CHUNK:,} rows")
 _NAMED = 10  # columns that an error lists
 _PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz")
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*([eE][\W\d_]+)?")
@@ -68,7 +71,8 @@ def read_column(
 
     The path may be "-", the standard input, or a pipe. `sep` is the character between fields, or "tab", and
     `decimal` "." or ",". A row in which the column is empty or says NA, NaN or the like, or `na`, is refused,
-    or left out by `drop_missing`. No message has an entry of the file in it unless it is verbose.
+    or left out by `drop_missing`. No message has an entry of the file in it unless it is verbose. More than
+    1 GiB, unpacked, is refused, and 64 MiB in 4,096 rows, or 2 MiB before the header ends.
 
     Examples
     --------
@@ -99,15 +103,47 @@ def _existing(path: str | os.PathLike[str]) -> Path | bytes:
         raise TypeError(f"path must be the path of a CSV file, got {_checks.shown(path)}")
     file = Path(path)
     if str(file) == "-" and sys.stdin is not None:  # which it is where it is closed
-        return sys.stdin.buffer.read()
+        return sys.stdin.buffer.read(_MOST + 1)  # and one, which is refused
     if not (file.is_file() or file.is_fifo()):  # a device may have no end
         found = "a folder" if file.is_dir() else "a device" if file.exists() else "none there"
         raise FileNotFoundError(f"path must be an existing CSV file, got {str(file)!r}: {found}")
-    return file if file.is_file() else file.read_bytes()
+    if file.is_file():
+        return file
+    with file.open("rb") as piped:
+        return piped.read(_MOST + 1)
 
 
-def _anew(file: Path | bytes) -> Any:
-    return io.BytesIO(file) if isinstance(file, bytes) else file
+class _Counted(io.BufferedIOBase):
+    """A file, refused where too many bytes are read: in all, or before `recent` is 0 again."""
+
+    def __init__(self, source: Any, name: str, most: tuple[int, str]) -> None:
+        self.source, self.name, self.most, self.whole, self.recent = source, name, most, 0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read1(self, size: int = -1) -> bytes:
+        some: bytes = self.source.read(size)
+        self.whole, self.recent = self.whole + len(some), self.recent + len(some)
+        for found, most, where in ((self.whole, _MOST, "unpacked"), (self.recent, *self.most)):
+            if found > most:
+                wanted = f"path must be a CSV file of at most {most / 2**20:,g} MiB {where}"
+                raise ValueError(f"{wanted}, got more in {self.name}")
+        return some
+
+
+@contextlib.contextmanager
+def _anew(file: Path | bytes, most: tuple[int, str]) -> Iterator[_Counted]:
+    """Open a file, unpacked as by pandas, which would hold all of a .zip file."""
+    from pandas.io.common import get_handle  # type: ignore[import-not-found]
+
+    with contextlib.ExitStack() as opened:
+        source: Any = io.BytesIO(file) if isinstance(file, bytes) else file
+        if isinstance(file, Path) and file.suffix.lower() == ".zip":
+            (one,) = (packed := opened.enter_context(zipfile.ZipFile(file))).namelist()
+            source = opened.enter_context(packed.open(one))
+        handle = opened.enter_context(get_handle(source, "rb", compression="infer", is_text=False)).handle
+        yield _Counted(handle, _named(file), most)
 
 
 def _separator(sep: object, decimal: object) -> str:
@@ -125,9 +161,13 @@ def _header(file: Path | bytes, mark: str) -> list[str]:
     import pandas as pd
 
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
-    with _explained(file, mark):
-        frame = pd.read_csv(_anew(file), sep=mark, encoding="utf-8-sig", header=None, nrows=1, **options)
+    with _explained(file, mark), _anew(file, _HEADER) as lines:
+        frame = pd.read_csv(lines, sep=mark, encoding="utf-8-sig", header=None, nrows=1, **options)
     return [str(name) for name in frame.iloc[0]]
+
+
+def _named(file: Path | bytes) -> str:
+    return "what was piped" if isinstance(file, bytes) else repr(str(file))
 
 
 @contextlib.contextmanager
@@ -135,8 +175,7 @@ def _explained(file: Path | bytes, mark: str) -> Iterator[None]:
     """Turn what pandas says about a file that is no table into one line about `path`."""
     from pandas.errors import EmptyDataError, ParserError, ParserWarning
 
-    name = "what was piped" if isinstance(file, bytes) else repr(str(file))
-    wanted = f"path must be a CSV file in UTF-8 with a header, got {name}"
+    wanted = f"path must be a CSV file in UTF-8 with a header, got {_named(file)}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
@@ -149,7 +188,7 @@ def _explained(file: Path | bytes, mark: str) -> Iterator[None]:
         raise ValueError(f"{wanted}, {_uneven(str(error), mark)}") from None
     except Exception as error:  # archives fail in many ways, of zip, of zlib, of lzma
         known = isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno)
-        known = known or str(error).startswith("column must")
+        known = known or str(error).startswith(("column must", "path must"))
         if known or isinstance(file, bytes) or file.suffix.lower() not in _PACKED:
             raise
         raise ValueError(f"{wanted}, which is damaged or not one {file.suffix} file") from None
@@ -203,19 +242,21 @@ def _numbers(
     others = {i: str for i in range(len(names)) if i != at}
     options |= {"skiprows": 1, "names": range(len(names))}
     options |= {"dtype": others, "dtype_backend": "numpy_nullable", "index_col": False, "low_memory": False}
-    options |= {"sep": mark, "encoding": "utf-8-sig", "header": None, "chunksize": _CHUNK}
+    options |= {"sep": mark, "encoding": "utf-8-sig", "header": None}
+    options["chunksize"] = min(_CHUNK, _FIELDS // len(names) + 1)
     options["skip_blank_lines"] = len(names) > 1  # in a single column an empty line is a missing value
     parts, gaps = [], [np.empty(0, dtype=np.bool_)]
     nothing_below = contextlib.suppress(pd.errors.EmptyDataError)
-    with _explained(file, mark), nothing_below, pd.read_csv(_anew(file), **options) as chunks:
-        for chunk in chunks:
+    with _explained(file, mark), _anew(file, _ROWS) as lines, nothing_below:
+        for chunk in pd.read_csv(lines, **options):
+            lines.recent = 0
             numbers, missing = _chunk(chunk[at], names[at], verbose)
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
     gap = np.concatenate(gaps)
     if len(names) == 1 and gap[-1:].any():  # empty lines at the end of a single column are no rows
         options |= {"dtype": str, "na_filter": False}
-        with pd.read_csv(_anew(file), **options) as chunks:
+        with _anew(file, (_MOST, "unpacked")) as lines, pd.read_csv(lines, **options) as chunks:
             said = np.concatenate([(chunk[at] != "").to_numpy(dtype=np.bool_) for chunk in chunks])
         gap = gap[: gap.size - int(said[::-1].argmax())]
     return (np.concatenate(parts) if parts else np.empty(0)), gap

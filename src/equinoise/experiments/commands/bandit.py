@@ -249,7 +249,7 @@ def planned(made: Parameters, null: float | None, **running: Unpack[Running]) ->
     """Plan a test with a policy, beside Thompson sampling, plain UCB and uniform play."""
     begun = time.perf_counter()
     if not isinstance(made.replicates, int):
-        raise ValueError(f"replicates must be a number for a plan, got {_results.plain(made.replicates)}")
+        raise ValueError("replicates must be a number for a plan, got a slice")
     if made.reward != "bernoulli":
         raise ValueError(f"reward must be 'bernoulli' for a plan, got {made.reward!r}")
     own = {"width": made.width, "counter": made.counter, **made.options}

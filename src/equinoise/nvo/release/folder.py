@@ -21,7 +21,7 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 def own(name: str, folder: Path) -> Path:
     """Return the real path of a folder that is a release's alone, or free; refuse any other, so of `name`."""
     target = Path(os.path.realpath(folder))
-    found = sorted({path.relative_to(target).as_posix() for path in target.rglob("*")} - _KNOWN)
+    found = _strange(target)
     why = f"with {found[0]!r} in it" if found else ""
     if Path.cwd().is_relative_to(target) or os.path.ismount(target):
         why = "which is in use"
@@ -29,6 +29,18 @@ def own(name: str, folder: Path) -> Path:
         raise ValueError(f"{name} must be a folder of its own, got {str(folder)!r} {why}")
     _files.writable_folder(name, target.parent)
     return target
+
+
+def _strange(folder: Path) -> list[str]:
+    return sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - _KNOWN)
+
+
+def cautions(folder: Path) -> list[str]:
+    """Return in clauses what else is in a release's folder, and whether others may open its private part."""
+    said = [f"{found[0]!r} is in it, which is not of the release"] if (found := _strange(folder)) else []
+    if os.name == "posix" and (folder / "private").is_dir() and (folder / "private").stat().st_mode & 0o077:
+        said.append("its private/ may be opened by others")
+    return said
 
 
 def put(target: Path, files: Mapping[str, bytes]) -> None:
