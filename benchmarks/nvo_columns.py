@@ -4,8 +4,9 @@
 statsmodels (which must be installed) and scikit-learn that has enough records, writes a row for each and each
 epsilon to FILE, and prints how many are as they should be. What FILE has already is not done again.
 ``nvo_columns.csv`` is such a table, of the first 226 that are drawn, with four seconds of a processor for
-each bound, and ten more for 43 that were nearly close; the extended scales were searched again, with four
-million proposals, where they came near, and are otherwise of two million.
+each bound and up to thirty for those that were not close (the scales did not change: what was proved before
+stands); the extended scales were searched again where they came near, and are otherwise of two or four
+million proposals.
 """
 
 import argparse

@@ -74,7 +74,8 @@ LONG = [
     (b"\0" * 2**22, "2 MiB in its header", {}),
     (b"a,b\n1," + b"x" * 2**21, "1 MiB in 4,096 rows", {"_ROWS": (2**20, "in 4,096 rows")}),
     (b'a,b\n1,"' + b"2,3\n" * 2**19, "1 MiB in 4,096 rows", {"_ROWS": (2**20, "in 4,096 rows")}),
-    (b"a\n" + b"1\n" * 2**20, "1 MiB unpacked", {"_MOST": 2**20}),
+    (b"a\n" + b"1\n" * 2**20, "1 MiB unpacked", {"_MOST": 2**20, "_HELD": 2**20}),
+    (b"a\n" + b"1\n" * 2**14, "10,000 rows", {"_MOST_ROWS": 10_000}),
 ]
 
 

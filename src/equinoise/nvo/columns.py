@@ -16,7 +16,7 @@ from equinoise import _checks
 from equinoise._typing import Any, Array, Flags, Ints, Iterator
 
 _CHUNK, _FIELDS = 2**12, 2**23  # rows, fields that are parsed at a time: of other columns nothing is kept
-_MOST = 2**30  # bytes of a file, unpacked; what is piped is held
+_MOST, _HELD, _MOST_ROWS = 2**34, 2**30, 2**27  # bytes of a file, unpacked, and of what is piped, and rows
 _HEADER, _ROWS = (2**21, "in its header"), (2**26, f"in {_CHUNK:,} rows")
 _NAMED = 10  # columns that an error lists
 _PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz")
@@ -72,7 +72,8 @@ def read_column(
     The path may be "-", the standard input, or a pipe. `sep` is the character between fields, or "tab", and
     `decimal` "." or ",". A row in which the column is empty or says NA, NaN or the like, or `na`, is refused,
     or left out by `drop_missing`. No message has an entry of the file in it unless it is verbose. More than
-    1 GiB, unpacked, is refused, and 64 MiB in 4,096 rows, or 2 MiB before the header ends.
+    16 GiB, unpacked, 1 GiB through a pipe or 134,217,728 rows is refused, and 64 MiB in 4,096 rows or 2 MiB
+    before the header ends.
 
     Examples
     --------
@@ -103,21 +104,21 @@ def _existing(path: str | os.PathLike[str]) -> Path | bytes:
         raise TypeError(f"path must be the path of a CSV file, got {_checks.shown(path)}")
     file = Path(path)
     if str(file) == "-" and sys.stdin is not None:  # which it is where it is closed
-        return sys.stdin.buffer.read(_MOST + 1)  # and one, which is refused
+        return sys.stdin.buffer.read(_HELD + 1)  # and one, which is refused
     if not (file.is_file() or file.is_fifo()):  # a device may have no end
         found = "a folder" if file.is_dir() else "a device" if file.exists() else "none there"
         raise FileNotFoundError(f"path must be an existing CSV file, got {str(file)!r}: {found}")
     if file.is_file():
         return file
     with file.open("rb") as piped:
-        return piped.read(_MOST + 1)
+        return piped.read(_HELD + 1)
 
 
 class _Counted(io.BufferedIOBase):
     """A file, refused where too many bytes are read: in all, or before `recent` is 0 again."""
 
-    def __init__(self, source: Any, name: str, most: tuple[int, str]) -> None:
-        self.source, self.name, self.most, self.whole, self.recent = source, name, most, 0, 0
+    def __init__(self, source: Any, name: str, *limits: tuple[int, str]) -> None:
+        self.source, self.name, self.limits, self.whole, self.recent = source, name, limits, 0, 0
 
     def readable(self) -> bool:
         return True
@@ -125,7 +126,7 @@ class _Counted(io.BufferedIOBase):
     def read1(self, size: int = -1) -> bytes:
         some: bytes = self.source.read(size)
         self.whole, self.recent = self.whole + len(some), self.recent + len(some)
-        for found, most, where in ((self.whole, _MOST, "unpacked"), (self.recent, *self.most)):
+        for found, (most, where) in zip((self.whole, self.recent), self.limits, strict=True):
             if found > most:
                 wanted = f"path must be a CSV file of at most {most / 2**20:,g} MiB {where}"
                 raise ValueError(f"{wanted}, got more in {self.name}")
@@ -143,7 +144,7 @@ def _anew(file: Path | bytes, most: tuple[int, str]) -> Iterator[_Counted]:
             (one,) = (packed := opened.enter_context(zipfile.ZipFile(file))).namelist()
             source = opened.enter_context(packed.open(one))
         handle = opened.enter_context(get_handle(source, "rb", compression="infer", is_text=False)).handle
-        yield _Counted(handle, _named(file), most)
+        yield _Counted(handle, _named(file), (_HELD if isinstance(file, bytes) else _MOST, "unpacked"), most)
 
 
 def _separator(sep: object, decimal: object) -> str:
@@ -245,7 +246,7 @@ def _numbers(
     options |= {"sep": mark, "encoding": "utf-8-sig", "header": None}
     options["chunksize"] = min(_CHUNK, _FIELDS // len(names) + 1)
     options["skip_blank_lines"] = len(names) > 1  # in a single column an empty line is a missing value
-    parts, gaps = [], [np.empty(0, dtype=np.bool_)]
+    parts, gaps, n_rows = [], [np.empty(0, dtype=np.bool_)], 0
     nothing_below = contextlib.suppress(pd.errors.EmptyDataError)
     with _explained(file, mark), _anew(file, _ROWS) as lines, nothing_below:
         for chunk in pd.read_csv(lines, **options):
@@ -253,6 +254,9 @@ def _numbers(
             numbers, missing = _chunk(chunk[at], names[at], verbose)
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
+            if (n_rows := n_rows + len(missing)) > _MOST_ROWS:
+                wanted = f"path must be a CSV file of at most {_MOST_ROWS:,} rows"
+                raise ValueError(f"{wanted}, got more in {_named(file)}")
     gap = np.concatenate(gaps)
     if len(names) == 1 and gap[-1:].any():  # empty lines at the end of a single column are no rows
         options |= {"dtype": str, "na_filter": False}
