@@ -504,7 +504,11 @@ def test_a_start_is_where_the_search_starts():
 
 
 def test_repair_finds_a_certified_profile_where_no_uniform_one_is():
-    """Two records of bin 0 cover for each other at one scale, the one of bin 2 needs the other scale."""
+    """Two records of bin 0 cover for each other at one scale, the one of bin 2 needs the other scale.
+
+    Of several such games: in one a repair that ends too early may end well.
+    """
+    repaired = 0
     for seed in range(400 if COMPILED else 40):
         masses, counts, epsilon = mixed_game(seed)
         table = Table(masses, counts, epsilon)
@@ -513,9 +517,8 @@ def test_repair_finds_a_certified_profile_where_no_uniform_one_is():
             found = anneal(masses, counts, epsilon, steps=2000)
             check(found, masses, counts, epsilon)
             assert found.certified
-            break
-    else:
-        pytest.fail("no such game among those drawn")
+            repaired += 1
+    assert repaired >= (6 if COMPILED else 1)
 
 
 def mixed_game(seed):
