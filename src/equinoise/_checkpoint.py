@@ -70,7 +70,8 @@ class Blocks:
                 said = f"resume must be a folder of this very run, got {str(self.folder)!r}"
                 _refuse_other(run, _run_of(self.folder), said)
                 return
-            if not all(path.match(".*.tmp") for path in self.folder.iterdir()):  # left by a kill
+            names = [path.name for path in self.folder.iterdir()]
+            if not all(name.startswith(".") and name.endswith(".tmp") for name in names):  # left by a kill
                 raise OtherRun(f"resume must be an empty folder or one of this run, got {str(self.folder)!r}")
             _files.write_all(self.folder, {"run.json": _files.json_bytes(run)}, held=True)
 

@@ -258,6 +258,25 @@ def test_a_total_is_told_from_few_distributions_of_losses_and_by_each_at_once(hi
     assert told[3] == 0
 
 
+def test_what_tells_the_side_of_a_total_bounds_all_kinds_of_records(monkeypatch):
+    """Of two, the one with the larger loose bound has the smaller tight one: above the total is not enough."""
+    monkeypatch.setattr(composition, "_accountant", lambda *_: object())
+    for name, bounds in (
+        ("_by_largest", (20.0, 20.0)),
+        ("_by_renyi", (10.0, 9.0)),
+        ("_by_distribution", (5.0, 8.0)),
+    ):
+        monkeypatch.setattr(composition, name, lambda i, *_, bounds=bounds: bounds[int(i)])
+    found = [composition._least([0, 1], lambda i: (i,), 3, 1e-5, wanted) for wanted in (4.0, 7.0, 8.5, 11.0)]
+    assert [bound > wanted for bound, wanted in zip(found, (4.0, 7.0, 8.5, 11.0), strict=True)] == [
+        1,
+        1,
+        0,
+        0,
+    ]
+    assert min(found) >= composition._least([0, 1], lambda i: (i,), 3, 1e-5) == 8.0
+
+
 def test_a_million_rows_have_a_grid_that_ends(monkeypatch):
     points, accountant = [], composition._accountant(10**6, 1e-5)
     if accountant is None:

@@ -70,7 +70,8 @@ def command(
             raise common.WrongUse(f"FOLDERS must be slices of this very run, got {got}") from error
         failed.pop_all()
         mark.unlink()
-    print(f"Joined {len(folders)} slice{'s'[: len(folders) - 1]}: replicates {span.start} to {span.stop - 1}")
+    joined = f"{len(folders)} slice{'s' * (len(folders) > 1)}"
+    print(f"Joined {joined}: replicates {span.start} to {span.stop - 1}")
     raise typer.Exit(code if isinstance(code, int) else 0)
 
 

@@ -180,11 +180,13 @@ def command(
     for before in earlier:
         if before.get("file") == str(file) and before.get("column") in ends:
             say(f"warning: {before['column']} was released on {before.get('date')}: {_AGAIN}")
-    found, unsaid = [], list[OSError]()
+    found: list[Any] = []
+    unsaid: list[OSError] = []
     with threads as pool:
         for shown, place, parts in todo:
-            found.append(made := nvo.release(*parts, executor=pool, progress=True, working=working))
-            which = f"{made.column.name!r}: " * bool(several)
+            made = nvo.release(*parts, executor=pool, progress=True, working=working)
+            found.append(made)
+            which = f"{made.column.name!r}: " if several else ""
             for caution in [] if made.sample is None else made.cautions():
                 say(f"warning: {which}{caution}")
             files = {} if made.sample is None else made.files()
@@ -275,6 +277,9 @@ def _by_name(columns: Sequence[str], bounds: tuple[float, float] | None) -> dict
 
 def _scales(text: str) -> str | int | tuple[float, ...]:
     """Return what is said of scales: a name, a number of steps, or a list, told by its commas or points."""
-    with contextlib.suppress(ValueError):
-        return int(text) if text.isdecimal() else tuple(float(p) for p in text.split(",") if p.strip())
-    return text
+    if text.isdecimal():
+        return int(text)
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        return text

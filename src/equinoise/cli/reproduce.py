@@ -124,5 +124,6 @@ def _print(report: Any, folder: Path) -> None:
     rows = [(exhibit.name, seconds, exhibit.headline) for exhibit, seconds in took]
     common.print_table(rows, ("experiment", "seconds", "what came out"), ("", "s", ""))
     if not report.complete:
-        print(f"Not done: {len(report.left)} of {len(report.steps)} experiments. The report has the others.")
+        missing, n = len(report.left), len(report.steps)
+        print(f"Not done: {missing} of {n} experiments. The report holds the others.")
     print(f"Wrote {folder / 'report.html'}, and into {folder}: run.json, tables/ and figures/")

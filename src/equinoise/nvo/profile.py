@@ -66,7 +66,8 @@ def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta
     ``|ln(1 + r[x]) + ln(1 - 1/n)|`` over x; for one more record ``|ln(1 + M/S) - ln(1 + 1/n)|``. Where
     S[x] = 0 there is no such outcome. Definitions 3.1 and 3.3, equations 7 and 8 of the paper.
     """
-    n, total = int(bin_counts.sum()), released(noise, counts)
+    n = int(bin_counts.sum())
+    total = released(noise, counts)
     least, most, odds = _shares(noise, counts, total)
     removal, addition = math.log1p(-1.0 / n), -math.log1p(1.0 / n)
     used = counts > 0
@@ -80,7 +81,8 @@ def evaluate(noise: Noise, bin_counts: Ints, counts: Ints, epsilon: float, delta
     for k, v in np.argwhere(used & (np.abs(lost - limit) <= slack)):
         met[k, v] = _exactly(noise, counts, total, (int(k), int(v)), (epsilon, delta, slack))
     satisfied = used & met
-    n_satisfied, kl = int(counts[satisfied].sum()), divergence(bin_counts / n, total / n)
+    n_satisfied = int(counts[satisfied].sum())
+    kl = divergence(bin_counts / n, total / n)
     worst, payoff = (float(own.max()), float(more.max())), n_satisfied + 1.0 - kl / math.log(len(bin_counts))
     return Evaluation(n_satisfied, *worst, payoff, kl, sealed(total / n), own, more, satisfied)
 

@@ -163,7 +163,8 @@ def _run(specs: tuple[Spec, ...], replicates: int, horizon: int, running: Runnin
 def show(experiment: Experiment, made: BiasExperiment) -> Exhibit:
     """Show experiment 1 or 2: bias of every arm with its interval, the regret, and the controls."""
     of = {label: summarise(run) for label, run in made.runs.items()}
-    first, means = made.specs is EXPERIMENT_1, np.array(_ARMS[made.specs[0].arms])
+    first = made.specs is EXPERIMENT_1
+    means = np.array(_ARMS[made.specs[0].arms])
     bound = np.asarray(inference.bias_bound(0.05, means)) if first else None
     said = "; ".join(
         f"{label}: {of[label].mean_absolute_bias:.2g} at a regret of {of[label].regret:,.0f}"

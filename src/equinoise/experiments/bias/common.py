@@ -44,7 +44,8 @@ def summarise(run: BanditRun) -> Summary:
     """
     errors = run.means - run.true_means  # NaN where an arm was never pulled
     errors = errors[:, ~np.isnan(errors).all(axis=0)]
-    counts, bias = (~np.isnan(errors)).sum(axis=0), np.nanmean(errors, axis=0)
+    counts = (~np.isnan(errors)).sum(axis=0)
+    bias = np.nanmean(errors, axis=0)
     stderr, total, alone = np.full(len(bias), np.nan), math.nan, len(errors) < 2
     if not alone:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -252,7 +252,8 @@ def power(x: Floats, values: Floats) -> tuple[float, float, float]:
     `x` float64[n] are positive, and `values` float64[R, n] are independent replicates with positive means.
     The ends of the interval are NaN for a single replicate.
     """
-    estimate, centred = _results.summarise(values), np.log(x) - np.log(x).mean()
+    estimate = _results.summarise(values)
+    centred = np.log(x) - np.log(x).mean()
     weights = centred / (centred @ centred)
     slope = float(weights @ np.log(estimate.mean))
     half = _results.Z95 * float(_results.summarise(values / estimate.mean @ weights).stderr)

@@ -185,7 +185,8 @@ class Cuts:
             need = relaxation.odds(problem) * problem.masses[types].min(axis=0)
             places = np.flatnonzero(need > _SMALLEST_NEED)
             plain = np.tile(relaxation.PLAIN, (len(places), 1))
-            for roundings in (plain, np.column_stack([0.0 * need[places] + _NEVER, need[places] / _NEVER])):
+            no_more = np.column_stack([np.full(len(places), _NEVER), need[places] / _NEVER])
+            for roundings in (plain, no_more):
                 least = relaxation.needed(problem, types, places, roundings)
                 found = given @ rounded(left[:, places], roundings)
                 fails = np.divide(least, found, out=np.full(len(found), np.inf), where=found > 0.0) - 1.0

@@ -30,12 +30,10 @@ _MOST_MASSES = 2**21  # looked at for the median
 _FUTILE = 1000.0  # epsilon beyond which no promise is worth a loss distribution, which takes long there
 _NOTHING = 1e-12  # less than what rounding adds
 _CLOSE = 1.01  # a ratio of what is too large a row's epsilon to what is not at which its search ends
-_METHODS = "Rényi divergence", "privacy loss distribution"
 _DEEP = 600.0  # epsilon beyond which tails are too small for a float
 _OUTWARDS = 1.0 + 1e-9  # for rounding of tails
 _SHOWN = 30.0  # epsilon beyond which a row tells nearly for sure
 _NEARLY_ALL = 1.0 - 2.0**-20  # of S: what is left has lost digits
-_Losses = Callable[[int], tuple[Floats, Floats]]
 _MOST_EXACT = 50  # types whose loss distribution is worked out; the Rényi bound of the next one then stands
 
 
@@ -63,15 +61,21 @@ class Composition:
 
 
 def compose(
-    noise: Noise, counts: Ints, of: Evaluation, draws: int, delta: float = DELTA, wanted: float = math.nan
+    noise: Noise,
+    counts: Ints,
+    evaluation: Evaluation,
+    draws: int,
+    delta: float = DELTA,
+    *,
+    wanted: float = math.nan,
 ) -> Composition:
     """Bound epsilon at delta of several independent draws of a profile, counts int64[K, V].
 
     Bounds become better at a price: from the largest loss of a draw alone, by Rényi divergences, by the loss
     distribution. The type with the largest bound takes the next step, until it has none: no other is worse.
     For a record of type (k, v) a draw comes from P = S/n with it and from Q = (S - M)/(n - 1) without, and
-    the loss is ln(P/Q). Both directions count, Q against P too. Bounds get no better than tells on which
-    side of `wanted` epsilon is.
+    the loss is ln(P/Q). Both directions count, Q against P too. With `wanted` bounds get no better than tells
+    on which side of it the best one is.
 
     References
     ----------
@@ -86,26 +90,29 @@ def compose(
     m = _checks.integer("draws", draws, 1)
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     n, kinds = int(counts.sum()), np.argwhere(counts)
-    most = {-1: of.epsilon[tuple(kinds.T)], 1: of.epsilon_addition[tuple(kinds.T)]}
+    largest = {-1: evaluation.epsilon[tuple(kinds.T)], 1: evaluation.epsilon_addition[tuple(kinds.T)]}
 
     def losses(i: int, sign: int) -> tuple[Floats, Floats]:
         k, v = kinds[i]
         mass, others = noise.rows(np.array([k]))[0, v], None
-        if sign < 0 and counts[k, v] == 1 and (mass > _NEARLY_ALL * n * of.pmf).any():
+        if sign < 0 and counts[k, v] == 1 and (mass > _NEARLY_ALL * n * evaluation.pmf).any():
             rest = counts.copy()
             rest[k, v] = 0
             others = released(noise, rest)
-        return _losses(mass, of.pmf, n, sign, float(most[sign][i]), others)
+        return _losses(mass, evaluation.pmf, n, sign, float(largest[sign][i]), others)
 
-    removal, addition = (_least(most[s].tolist(), partial(losses, sign=s), m, share, wanted) for s in (-1, 1))
+    removal, addition = (
+        _least(largest[s].tolist(), partial(losses, sign=s), m, share, wanted) for s in (-1, 1)
+    )
     exact = _accountant(m, share) is not None and max(removal, addition) <= _FUTILE
     median = None
-    if len(kinds) * len(of.pmf) <= _MOST_MASSES:
-        simple = (_by_largest(one, m, share) for one in most[-1].tolist())
+    if len(kinds) * len(evaluation.pmf) <= _MOST_MASSES:
+        simple = (_by_largest(one, m, share) for one in largest[-1].tolist())
         bounds = [min(_by_renyi(*losses(i, -1), m, share), bound) for i, bound in enumerate(simple)]
         order = np.argsort(bounds)
         median = bounds[order[int(np.searchsorted(2 * np.cumsum(counts[counts > 0][order]), n))]]
-    return Composition(m, share, removal, addition, median, _METHODS[exact])
+    method = "privacy loss distribution" if exact else "Rényi divergence"
+    return Composition(m, share, removal, addition, median, method)
 
 
 def compose_pure(epsilon: float, draws: int, delta: float = DELTA) -> float:
@@ -230,7 +237,11 @@ def _accountant(draws: int, delta: float) -> Any:
 
 
 def _least(
-    largest: Sequence[float], losses: _Losses, draws: int, delta: float, wanted: float = math.nan
+    largest: Sequence[float],
+    losses: Callable[[int], tuple[Floats, Floats]],
+    draws: int,
+    delta: float,
+    wanted: float = math.nan,
 ) -> float:
     """Return the largest bound over kinds of records, from ever better ones, or on its side of `wanted`."""
     accountant = _accountant(draws, delta)
@@ -249,8 +260,8 @@ def _least(
         if done or (step > 1 and -bound > _FUTILE):
             return -bound
         better = steps[step](i)
-        if step == 2 and better > wanted:
-            return better
+        if step == 2 and better > wanted:  # which tells, but bounds one kind: what stands bounds them all
+            return -bound
         heapq.heapreplace(queue, (max(bound, -better), step + 1, i))
 
 
@@ -348,7 +359,7 @@ def epsilon_for_total(
     best, tried = None, []
     while True:
         profile = solve(attempt)
-        found = compose(profile.game.noise, profile.counts, profile.evaluation, m, delta, wanted)
+        found = compose(profile.game.noise, profile.counts, profile.evaluation, m, delta, wanted=wanted)
         tried.append((attempt, profile.certified, found.epsilon))
         if profile.certified and found.epsilon > wanted:
             high = attempt
