@@ -259,7 +259,7 @@ def test_a_total_is_told_from_few_distributions_of_losses_and_by_each_at_once(hi
 
 
 def test_what_tells_the_side_of_a_total_bounds_all_kinds_of_records(monkeypatch):
-    """Of two, the one with the larger loose bound has the smaller tight one: above the total is not enough."""
+    """Of two kinds the one with the larger loose bound has the smaller tight one, which bounds it alone."""
     monkeypatch.setattr(composition, "_accountant", lambda *_: object())
     for name, bounds in (
         ("_by_largest", (20.0, 20.0)),
