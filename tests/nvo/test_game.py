@@ -146,7 +146,7 @@ def test_default_scales_are_what_documents_say(epsilon, n_bins, reach, widest):
     """The distance over which others hide a record is 0.04/(1 - e^-epsilon) of the range, at most four."""
     game = NoiseGame(histogram_of([0, 0, 1, 1, 1, 3], n_bins), epsilon)
     steps = np.geomspace(widest, 0.25 / n_bins, 8)
-    wanted = [4.0, 0.4, reach, *steps, game.laplace("smallest").game.scales[0], 0.001 / n_bins]
+    wanted = [1000.0, 4.0, 0.4, 0.16, reach, *steps, game.laplace("smallest").game.scales[0], 0.001 / n_bins]
     np.testing.assert_allclose(game.scales, np.unique(wanted)[::-1], rtol=1e-6)
 
 

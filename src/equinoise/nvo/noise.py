@@ -125,7 +125,7 @@ MAX_SCALES = 1024
 _SMALLEST_MULTIPLE = 0.001
 _NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
 _SCALE_DIGITS, _FARTHEST = 1e-9, 1e30  # to which a scale is looked for, and up to which
-_WIDE = 4.0, 0.4  # of default scales, in ranges: to the first all bins are alike
+_WIDE = 1000.0, 4.0, 0.4, 0.16  # of default scales, in ranges: to the first all bins are alike
 _REACH = 0.04  # times 1/(1 - e^-epsilon): about how far a record's others are, of which it may be that part
 _STEPS, _FIRST, _LAST = 8, 0.4, 0.25  # and geometric steps, from a part of that to a part of a bin
 
@@ -151,7 +151,7 @@ def chosen_scales(scales: Any, histogram: Histogram, epsilon: float) -> Floats:
         most = max(PAPER[0] * unit, sufficient_scale(histogram.n, bins, epsilon))
         return _elementary.geometric(most, _SMALLEST_MULTIPLE * unit, number)
     if isinstance(scales, str) and scales == "default":
-        reach = min(_REACH / -math.expm1(-epsilon), _WIDE[0])
+        reach = min(_REACH / -math.expm1(-epsilon), _WIDE[1])
         steps = _elementary.geometric(max(_FIRST * reach, 1.0 / bins), _LAST / bins, _STEPS)
         enough = uniform_scale(histogram, epsilon, "smallest")
         return np.unique([*_WIDE, reach, *steps, enough, _NO_NOISE / bins])[::-1].copy()
