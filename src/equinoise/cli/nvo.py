@@ -224,7 +224,7 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
     """Check that a release is whole, unchanged and certified.
 
     Where its private part is there, the records too. Prints a line for it, of several columns for each, warns
-    of what else is there, and exits 1 where something but the picture is not as it was released.
+    of what else is there, and exits 1 where something is not as it was released.
     """
     from equinoise import _checks
     from equinoise.experiments.commands import nvo
