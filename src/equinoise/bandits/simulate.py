@@ -70,7 +70,7 @@ def simulate(
     means : float64[K] or float64[R, K]
         True means of the arms, or of the arms of every replicate.
     horizon : int
-        Rounds of a replicate, T; at least K, so that every arm can be pulled.
+        Rounds of a replicate, T: at least K, so that every arm can be pulled, and at most 10^12.
     epsilon : float, optional
         Privacy in the rewards: two histories that differ in the reward of one round, in [0, 1]. math.inf adds
         no noise. Needed by private policies and by their controls, ignored by the others.

@@ -149,7 +149,7 @@ def self_play(
     game : str, path, pyspiel.Game, Source or JointGame
         As of :func:`equinoise.games.load_joint`, whose other options a JointGame may be made with.
     horizon : int
-        Hands of a replicate, T.
+        Hands of a replicate, T, at most 10^12.
     tuning : {"sharp", "paper"}, Tuning or sequence of Tuning
         A rule of :func:`equinoise.efb.tune`, or what it made for each player's tree and range of losses; one
         tuning alone where all players' are alike.

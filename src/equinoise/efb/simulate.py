@@ -181,7 +181,7 @@ def simulate(
     tree, environment : GameTree, Environment or Schedule
         With A actions; a schedule covers at least the horizon.
     horizon, epsilon : int, float
-        Trials of a replicate, T; local privacy of each user's report, math.inf for none.
+        Trials of a replicate, T, at most 10^12; local privacy of each user's report, math.inf for none.
     n_replicates : int or range
         R, or a slice of a whole run. Replicate r is the same for every R and slice.
     seed : int or None
