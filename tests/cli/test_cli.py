@@ -255,7 +255,7 @@ WRONG = [
     ([*SMALL, "--epsilon", "nan"], "--epsilon must be"),
     ([*SMALL, "--epsilon", "1e-300"], "--epsilon must"),
     ([*SMALL, "--epsilon", "four"], "--epsilon"),
-    ([*SMALL, "--trials", "0"], "--trials must be an integer from 1 to 9007199254740992, got 0"),
+    ([*SMALL, "--trials", "0"], "--trials must be an integer from 1 to 1000000000000, got 0"),
     ([*SMALL, "--trials", "2e5"], "--trials"),
     ([*SMALL, "--trials", str(10**13)], "--trials must be an integer from 1 to 1000000000000"),
     ([*SMALL, "--replicates", str(10**9)], "--replicates must be one whose results fit"),
