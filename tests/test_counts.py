@@ -163,6 +163,18 @@ def test_a_count_is_taken_or_refused_by_name(case):
         assert not tried(call, name, value), value
 
 
+def test_all_work_together_has_a_ceiling():
+    words = (
+        r"^n_replicates must be at most 1,000 of 1,000,000,000,000 trials or rounds each \(10\^15 in all\)"
+    )
+    for call in (called(repeat, work=1e12), called(pull, horizon=10**12), called(match, horizon=10**12)):
+        with pytest.raises(ValueError, match=words):
+            call(n_replicates=1001)
+    for call in (pull, play, match):
+        with pytest.raises(ValueError, match=r"^horizon must be an integer from \d to 1000000000000, got"):
+            call(horizon=10**12 + 1)
+
+
 # Seeds: any integer that is not negative.
 
 SEEDS = {

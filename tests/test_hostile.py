@@ -423,7 +423,7 @@ def _verified(name, folder):
         shutil.copyfile(path, folder / name)
         ledger.verify(folder)
 
-    words = "certificate.json", "sample.csv", "scales.csv", "run.json", "document"
+    words = "certificate.json", "sample.csv", "distribution.png", "scales.csv", "run.json", "document"
     return Parser(
         f"release's {name}", [files[name]], read, words, "json" if name.endswith("json") else "text"
     )

@@ -10,6 +10,7 @@ import pickle
 import pty
 import queue
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -261,6 +262,24 @@ def test_no_bar_off_a_terminal(monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
     monkeypatch.setattr(sys, "stderr", None)  # as under pythonw
     same(replicates.run(square, 5, progress=True), expected(5))
+
+
+def slowly(start, stop):
+    for _ in range(4):
+        replicates.tick(1.0)
+        time.sleep(0.15)
+    return square(start, stop)
+
+
+def test_a_run_of_hours_is_foretold_where_there_is_no_bar(monkeypatch, capfd):
+    monkeypatch.setattr(replicates, "_SOON", 0.1)
+    for progress, work in ((False, 1e6), (True, 8.0)):
+        replicates.run(slowly, 1, progress=progress, work=work)
+    assert capfd.readouterr() == ("", "")
+    for progress, named in ((True, "this"), ("squares", "squares")):
+        replicates.run(slowly, 2, progress=progress, work=1e6)
+        out, err = capfd.readouterr()
+        assert out == "" and re.fullmatch(rf"equinoise: {named} takes about \d+ hours\n", err)
 
 
 class Terminal(io.StringIO):

@@ -14,6 +14,7 @@ from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Ints, Ma
 
 Z95 = 1.96  # half the width of a normal 95% interval, in standard errors
 MOST_CHECKPOINTS = 10**7
+_MOST_WORK = 10**15  # trials or rounds of all replicates: months to years of a processor
 
 
 class Estimate(NamedTuple):
@@ -43,6 +44,13 @@ def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:
         got = f"{n}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
         fits = f"fit into this machine's {memory / 1e9:.3g} GB"
         raise ValueError(f"{name} must be one whose results {fits}, got {got}")
+
+
+def check_work(n: int, each: float) -> None:
+    """Refuse replicates of so many trials or rounds each that no machine ends with them."""
+    if n * each > _MOST_WORK:
+        wanted = f"at most {int(_MOST_WORK / each):,} of {int(each):,} trials or rounds each (10^15 in all)"
+        raise ValueError(f"n_replicates must be {wanted}, got {n:,}")
 
 
 def summarise(values: ArrayLike) -> Estimate:

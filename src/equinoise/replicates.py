@@ -7,6 +7,7 @@ can change a result. Kernels release the GIL: threads are enough on one machine.
 
 import contextlib
 import contextvars
+import math
 import os
 import queue
 import sys
@@ -19,7 +20,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._checkpoint import Blocks, merge
-from equinoise._results import check_memory
+from equinoise._results import check_memory, check_work
 from equinoise._sweep import Sweep, sweep
 from equinoise._typing import Any, Array, Callable, Iterator, TypeVar
 
@@ -32,6 +33,7 @@ _BLOCKS_A_WORKER = 4  # more would cost calls, fewer would leave workers idle at
 _FINER = 8  # times as many where finished blocks are kept, so that a kill loses little
 _UNKNOWN_WORKERS = 64  # assumed of an executor that does not say
 _POLL = 0.1  # seconds between two looks at progress and cancellation
+_SOON = 5.0  # seconds of work that tell how long the rest takes
 
 
 class _Cancelled(BaseException):
@@ -105,7 +107,8 @@ def run(
         Where blocks run: a process pool, Dask's ``Client.get_executor()``, MPI's pool. It is only submitted
         to, and stays open. By default threads of this process, as many as it has processors.
     progress : bool or str
-        Whether to show a bar, on stderr and only where that is a terminal. A string also names the bar.
+        Whether to show a bar, on stderr and only where that is a terminal; elsewhere a line says how long it
+        takes, if hours. A string also names the bar.
     resume : path, optional
         A folder for finished blocks, each kept whole as it ends. The same call started again, with any
         executor or blocks and as many replicates as one likes, goes on from them to the same bits.
@@ -126,7 +129,7 @@ def run(
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {_checks.shown(executor)}")
     shown, label = _named(progress)
-    work = _checks.number("work", work, 0.0, open_low=True)
+    check_work(n, work := _checks.number("work", work, 0.0, open_low=True))
     if block is None:
         blocks = _BLOCKS_A_WORKER * workers(executor) * (1 if resume is None else _FINER)
         block = min(_LARGEST_BLOCK, -(-n // blocks))
@@ -292,9 +295,9 @@ def _named(progress: bool | str) -> tuple[bool, str]:
 
 @contextlib.contextmanager
 def _bar(shown: bool, label: str, total: float) -> Iterator[Callable[[float], None]]:
-    """Yield a function that takes the work done so far and shows it, or does nothing off a terminal."""
+    """Yield a function that takes the work done so far and shows it; off a terminal it may say a line."""
     if not (shown and sys.stderr is not None and sys.stderr.isatty()):
-        yield lambda done: None
+        yield _foretold(label, total) if shown and sys.stderr is not None else lambda done: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -305,3 +308,19 @@ def _bar(shown: bool, label: str, total: float) -> Iterator[Callable[[float], No
     with Progress(*columns, console=Console(stderr=True), transient=not label, **quiet) as bar:
         line = bar.add_task(label, total=total)
         yield lambda done: bar.update(line, completed=min(done, total))
+
+
+def _foretold(label: str, total: float) -> Callable[[float], None]:
+    """Return a function that takes the work done so far, and soon says once if the rest takes hours."""
+    begun, first = time.monotonic(), -1.0
+
+    def show(done: float) -> None:
+        nonlocal first
+        first = done if first < 0.0 else first  # of an earlier run
+        if (took := time.monotonic() - begun) > _SOON and done > first:
+            hours, first = took / 3600.0 * (total - done) / (done - first), math.inf
+            if hours > 1.0:
+                with contextlib.suppress(OSError):
+                    print(f"equinoise: {label or 'this'} takes about {hours:,.0f} hours", file=sys.stderr)
+
+    return show

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pandas as pd
 import pytest
@@ -28,6 +29,13 @@ def test_no_violation_is_0(capsys):
         ["kept", "3", "1", "0.900", "sampled", "none", "shown"]
     ]
     assert "equinoise-audit/audit.csv" in out and err == ""
+
+
+def test_on_a_terminal_there_is_a_bar_with_the_time_that_is_left(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    assert main(["audit", "counter"]) == 1
+    assert "auditing counter" in (err := capsys.readouterr().err) and "0:00:00" in err
 
 
 def test_the_help_says_that_secure_noise_has_no_seed(capsys):

@@ -238,7 +238,7 @@ WRONG = [
     ([*PRIVATE, "--means", ""], "--means must be numbers separated by commas"),
     ([*PRIVATE, "--means", "0.5,1.5"], "--means must be at most 1, got 1.5 at index 1"),
     ([*PRIVATE, "--means", "0.5,nan"], "--means must be finite"),
-    ([*PRIVATE, "--horizon", "2"], "--horizon must be an integer from 3 to 281474976710656, got 2"),
+    ([*PRIVATE, "--horizon", "2"], "--horizon must be an integer from 3 to 1000000000000, got 2"),
     ([*PRIVATE, "--horizon", "1e3"], "--horizon"),
     ([*PRIVATE, "--horizon", "10000000000000000"], "--horizon must be an integer from 3 to"),
     ([*SMALL, "--epsilon", "1e-200"], "--epsilon must be"),
@@ -246,6 +246,10 @@ WRONG = [
     (
         [*PRIVATE, "--replicates", "1000000000"],
         "--replicates must be one whose results fit into this machine's",
+    ),
+    (
+        [*PRIVATE, "--horizon", "1000000000000", "--replicates", "1001"],
+        "--replicates must be at most 1,000 of 1,000,000,000,000 trials or rounds each (10^15 in all)",
     ),
     ([*PRIVATE, "--replicates", "0"], "--replicates must be"),
     ([*PRIVATE, "--checkpoints", "0"], "--checkpoints must be"),

@@ -217,7 +217,10 @@ def test_columns_that_were_released_together_are_verified_together(capsys):
     assert main(["nvo", "verify", "a"]) == 1
     assert "it must be that of its own column" in capsys.readouterr().err
     assert main(["nvo", "verify", "a/kg"]) == 0
-    Path("a/kg/distribution.png").unlink()
+    (picture := Path("a/kg/distribution.png")).write_bytes(picture.read_bytes() + b"more")
+    assert main(["nvo", "verify", "a/kg"]) == 1
+    assert "distribution.png has another SHA-256" in capsys.readouterr().err
+    picture.unlink()
     assert main(["nvo", "verify", "a/kg"]) == 1
     assert "distribution.png cannot be read" in capsys.readouterr().err
 
@@ -519,6 +522,41 @@ def test_a_header_does_nothing_to_a_terminal(capsys):
     assert "\x1b" not in said.out + said.err
     assert said.out.count("\\x1b[31mred") == 2
     assert Path("odd/sample.csv").read_text(encoding="utf-8").startswith(name)
+
+
+@pytest.mark.compiled
+def test_rows_that_a_quote_joins_are_a_warning(capsys):
+    lines = Path("people.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines[7] = '"' + lines[7]
+    lines[9] = lines[9].replace(",", '",', 1)
+    Path("people.csv").write_text("".join(lines), encoding="utf-8")
+    assert main([*GOOD, *QUICK, "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["certificate"]["n"] == 298
+    where = "1 of FILE's rows, the first of them row 7: where a quote is missing, rows are joined"
+    assert f"equinoise: warning: a line break is in a field of {where}\n" in said.err
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(os.name != "posix", reason="locales")
+def test_any_column_can_be_named_in_any_locale():
+    Path("odd.csv").write_text("größe,b\n" + "".join(f"{i % 9},{i}\n" for i in range(99)), encoding="utf-8")
+    start = "import sys; from equinoise.cli import main; sys.exit(main())"
+
+    def run(*columns):
+        options = [*QUICK, "--resolve", "0", "--bounds", "0", "10", "--out", "odd"]
+        arguments = [part for column in columns for part in ("--column", column)]
+        own = {"PYTHONPATH": str(SOURCE), "LC_ALL": "C", "PYTHONUTF8": "0"}
+        whole = [sys.executable, "-c", start, "nvo", "odd.csv", *arguments, *options]
+        return subprocess.run(whole, env=os.environ | own, capture_output=True, check=False)
+
+    done = run("größe")
+    assert done.returncode == 0 and b"odd.csv, gr\\xf6\\xdfe: 99 records" in done.stdout
+    assert Path("odd/sample.csv").read_text(encoding="utf-8").startswith("größe\n")
+    wrong = (
+        b"equinoise: --column must be given once, and be what a folder can be called, got 'gr\\xf6\\xdfe'\n"
+    )
+    assert (two := run("größe", "b=0:99")).returncode == 2 and two.stderr == wrong
 
 
 @pytest.mark.compiled

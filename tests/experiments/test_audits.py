@@ -109,7 +109,7 @@ def test_ctrl_c_ends_an_audit_on_threads(monkeypatch):
     row = functools.partial(audit, draw, 1.0, size=100)
     monkeypatch.setitem(AUDITS, "some", lambda *_: iter([row, row]))
     with ThreadPoolExecutor(2) as pool, pytest.raises(KeyboardInterrupt):
-        audits.run("some", 1.0, 100, 0, 0.06, pool)
+        audits.run("some", 1.0, 100, 0, 0.06, executor=pool)
     assert not ended
 
 

@@ -143,9 +143,10 @@ def test_what_is_at_most_is_rounded_up(number):
 def test_others_get_what_was_asked_for():
     asked = {"epsilon": None, "total_epsilon": 2.0, "bounds": None, "rows": None, "seed": 3, "bins": 7}
     asked["method"] = "nvo"
-    found = statement(asked, b"a\n1\n", 1)
+    found = statement(asked, b"a\n1\n", 1, b"png")
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["sample"] == {"sha256": hashlib.sha256(b"a\n1\n").hexdigest(), "rows": 1}
+    assert found["picture"] == {"sha256": hashlib.sha256(b"png").hexdigest()}
     assert asked.items() <= found.items()
     assert found["sampling"] == "seeded: not private"
     assert len(found["warnings"]) == 2

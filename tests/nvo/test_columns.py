@@ -103,6 +103,75 @@ def test_a_file_that_is_too_long_is_refused_however_it_is_packed(
     assert str(raised.value) == f"path must be a CSV file of at most {most}, got more in {named}"
 
 
+class Zeros(io.RawIOBase):
+    def read(self, size=-1):
+        return bytes(size)
+
+
+def tar_of(path, *members, **header):
+    """Write an archive of files, by names and sizes, the first of which is a small table."""
+    packed = path.suffix.removeprefix(".").replace("tar", "")
+    with tarfile.open(path, f"w:{packed}", format=tarfile.PAX_FORMAT) as archive:
+        for name, size in (("people.csv", 8), *members):
+            one = tarfile.TarInfo(name)
+            one.size, one.pax_headers = size, header
+            archive.addfile(one, io.BytesIO(b"a,b\n1,2\n") if name == "people.csv" else Zeros())
+    return path
+
+
+def test_an_archive_is_read_no_further_than_its_first_file(tmp_path, monkeypatch):
+    """The second may be of any size, and what stands before a file too."""
+    taken = []
+    read = columns._Counted.read1
+
+    def counted(self, size=-1):
+        taken.append(len(some := read(self, size)))
+        return some
+
+    monkeypatch.setattr(columns._Counted, "read1", counted)
+    monkeypatch.setattr(columns._Counted, "read", columns._Counted.read1)
+    for ending in (".tar", ".tar.gz", ".tar.xz", ".tar.bz2"):
+        assert read_column(tar_of(tmp_path / f"one{ending}"), "b").values.tolist() == [2]
+        large = tar_of(tmp_path / f"two{ending}", ("zeros", 2**22))
+        taken.clear()
+        with pytest.raises(ValueError, match=r"which is damaged or not one \.\w+ file$"):
+            read_column(large, "a")
+        assert sum(taken) < 2**16
+    with pytest.raises(ValueError, match="at most 2 MiB in its header, got more in"):
+        read_column(tar_of(tmp_path / "head.tar.gz", comment="x" * 2**22), "a")
+    (tmp_path / "other.tar").write_bytes((tmp_path / "one.tar.gz").read_bytes())
+    assert read_column(tmp_path / "other.tar", "a").values.tolist() == [1]
+
+
+def test_a_file_with_holes_is_not_read_from_an_archive(tmp_path):
+    """They take no room in it, and are as many zeros as it says."""
+    path = tar_of(tmp_path / "people.tar", **{"GNU.sparse.size": str(2**22), "GNU.sparse.map": "0,8"})
+    with pytest.raises(ValueError, match=r"which is damaged or not one \.tar file$"):
+        read_column(path, "a")
+
+
+def test_columns_have_a_ceiling(read):
+    wide = "a" + "," * (2**16 - 1) + "\n1" + "," * (2**16 - 1) + "\n"
+    with pytest.raises(ValueError, match=r"of at most 65,536 columns, got 65,537 in '"):
+        read(wide.replace("\n", ",\n"))
+    assert len(columns._header(io.BytesIO(wide.encode()).read(), ",")) == 2**16
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "rows"),
+    [
+        ('n,a\nKay,1\n"Smith,2\n"Jones",3\nLee,4\n', [1, 3, 4], [2]),  # a quote has no end
+        ('n,a\r\n"Kay\r\nMay",1\r\nLee,2\r\n', [1, 2], [1]),
+        ('n,a\nKay,1\n\n"x\n\ny",2\n\n', [1, 2], [2]),
+        ('a,n\n1\n2,"Kay\nMay"\n', [1, 2], [2]),
+        ('"n\nm",a\n\nKay,1\n"Lee",2', [1, 2], []),
+    ],
+)
+def test_rows_that_a_quote_joins_are_told(read, text, values, rows):
+    found = read(text)
+    assert (found.values.tolist(), found.joined.tolist()) == (values, rows)
+
+
 def test_what_is_in_a_zip_file_is_not_unpacked_at_once(tmp_path, monkeypatch):
     path, asked = tmp_path / "people.zip", []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -261,6 +330,8 @@ BAD = [
     ("a,b\n1,2\n1,2,3\n", {}, ValueError, "whose line 3 has 3 fields and not 2; where a comma"),
     ("a;b\n1;2\n1;2;3\n", {"sep": ";"}, ValueError, "whose line 3 has 3 fields and not 2$"),
     ('a\n1\n"2\n', {}, ValueError, "which does not parse: .*row 2$"),
+    ('b,"a\n1\n', {}, ValueError, "which does not parse: a quote in its header has no end$"),
+    ('"' + "a" * 2**18, {}, ValueError, "which does not parse: field larger than field limit"),
     ("a\n\xe9\n".encode("latin-1"), {}, ValueError, "which is compressed or in another encoding: save it as"),
     ("a\n1\n".encode("utf-16"), {}, ValueError, "another encoding"),
     (gzip.compress(b"a\n1\n", mtime=0), {}, ValueError, "which is compressed or in another encoding"),

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 from matplotlib.figure import Figure
 from tests import naive_nvo as naive, real_columns
 
@@ -118,6 +119,23 @@ def test_the_sufficient_scale_is_exact(n, epsilon):
         (12 / 13) / math.log1p(n * math.expm1(1e-9)), rel=1e-9
     )
     assert sufficient_scale(n, 13, 1000.0) == pytest.approx((12 / 13) / (1000.0 + math.log(n)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    epsilon=st.floats(1e-15, 300.0),
+    logarithm=st.floats(-14.0, 2.0),
+    n=st.integers(2, 2000),
+    k=st.integers(2, 40),
+)
+def test_the_amplified_scale_never_loses_more_than_epsilon_by_rounding(epsilon, logarithm, n, k):
+    """In exact arithmetic for any data, and as it is computed for the worst: one record far from others."""
+    for level in (epsilon, 10.0**logarithm):
+        profile = NoiseGame(histogram_of([0] * (n - 1) + [k - 1], k), level).laplace("amplified")
+        with decimal.localcontext(prec=80, Emax=decimal.MAX_EMAX):
+            most = (1 - 1 / decimal.Decimal(k)) / decimal.Decimal(float(profile.game.scales[0]))
+            assert (1 + (most.exp() - 1) / n).ln() <= decimal.Decimal(level)
+        assert profile.certified and profile.realised_epsilon <= level
 
 
 def test_named_scales():

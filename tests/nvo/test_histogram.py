@@ -137,6 +137,23 @@ def test_a_spike_has_a_bin_of_its_own(spike, at, bins):
         Histogram.from_values([0.0, 5.0], 5, bounds=(0.0, 10.0), spike=11.0)
 
 
+@pytest.mark.parametrize("bins", [2, 3, 4])
+@pytest.mark.parametrize("spike", [0.0, 1.0, 5.0, 9.5, 10.0])
+def test_few_bins_and_a_spike(bins, spike):
+    """Only the spike comes out as it, and all others within a bin and a half of where they were."""
+    values = np.array([0.0, 0.5, 1.0, 4.9, 5.0, 5.1, 9.5, 9.9, 10.0])
+    if bins == 2 and 0.0 < spike < 10.0:
+        with pytest.raises(ValueError, match=r"^n_bins must be at least 3 for a spike between the bounds"):
+            Histogram.from_values(values, bins, bounds=(0.0, 10.0), spike=spike)
+        return
+    found = Histogram.from_values(values, bins, bounds=(0.0, 10.0), spike=spike)
+    at, value = found.spike
+    assert ((found.bin_of == at) == (values == spike)).all() and value == spike
+    units = found.to_units(np.arange(bins))
+    assert (units == spike).sum() == 1 and len(set(units.tolist())) == bins
+    assert (np.abs(found.to_units(found.bin_of) - values) <= 15.0 / bins + 0.5).all()  # and of rounding
+
+
 def test_a_spike_that_is_no_whole_number_is_not_rounded():
     with pytest.raises(ValueError, match=r"spike must be a whole number for whole=True, got 0\.5"):
         Histogram.from_values([0, 5], 5, bounds=(0, 10), spike=0.5, whole=True)

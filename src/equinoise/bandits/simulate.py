@@ -70,7 +70,7 @@ def simulate(
     means : float64[K] or float64[R, K]
         True means of the arms, or of the arms of every replicate.
     horizon : int
-        Rounds of a replicate, T; at least K, so that every arm can be pulled.
+        Rounds of a replicate, T: at least K, so that every arm can be pulled, and at most 10^12.
     epsilon : float, optional
         Privacy in the rewards: two histories that differ in the reward of one round, in [0, 1]. math.inf adds
         no noise. Needed by private policies and by their controls, ignored by the others.
@@ -132,7 +132,7 @@ def simulate(
         raise ValueError(f"means must have one row for each of the {rows} replicates, got shape {of}")
     true_means.flags.writeable = False
     n_arms = true_means.shape[-1]
-    rounds = _checks.integer("horizon", horizon, n_arms, MAX_HORIZON)
+    rounds = _checks.integer("horizon", horizon, n_arms, _checks.LONGEST)
     spread = _checks.number("sigma", sigma, 0.0, LARGEST)
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
     late = _checks.integer("delay", delay, 0, MAX_HORIZON)

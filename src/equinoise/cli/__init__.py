@@ -74,7 +74,7 @@ def _mend_streams() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for the rest of the process
-        elif getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
+        elif str(getattr(stream, "errors", ""))[:3] in ("str", "sur") and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

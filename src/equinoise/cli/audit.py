@@ -41,8 +41,8 @@ def command(
 
     with common.refusing(context) as (folder, threads):
         parameters = common.taken(context, audit.Parameters)
-    with threads as pool, common.working(f"auditing {which}"):
-        found = audit.find(parameters, pool)
+    with threads as pool:
+        found = audit.find(parameters, pool, f"auditing {which}")
     written = _files.write_all(folder, found.files())
     if as_json:
         common.print_json(found.document())

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,7 @@ def command(
     """
     from equinoise.experiments.commands import nvo
 
+    column = [one.encode("utf-8", "surrogateescape").decode(errors="replace") for one in column]  # as FILE is
     with common.refusing(context, path="FILE", values="--column") as (folder, threads):
         named = len(column) > 1 or _OWN_BOUNDS.fullmatch(column[0])
         ends = _by_name(column, bounds) if named else {column[0]: bounds}
@@ -177,6 +179,9 @@ def command(
         say(f"warning: without --bounds {_OWN}")
     if seed is not None:
         say("warning: with --seed the sample can be drawn again by others: it is not private")
+    if len(joined := read.joined):
+        where = f"{len(joined):,} of FILE's rows, the first of them row {joined[0]:,}"
+        say(f"warning: a line break is in a field of {where}: where a quote is missing, rows are joined")
     for before in earlier:
         if before.get("file") == str(file) and before.get("column") in ends:
             say(f"warning: {before['column']} was released on {before.get('date')}: {_AGAIN}")
@@ -219,7 +224,7 @@ def verify(folder: Annotated[Path, argument("The folder of a release.", "FOLDER"
     """Check that a release is whole, unchanged and certified.
 
     Where its private part is there, the records too. Prints a line for it, of several columns for each, warns
-    of what else is there, and exits 1 where something but the picture is not as it was released.
+    of what else is there, and exits 1 where something is not as it was released.
     """
     from equinoise import _checks
     from equinoise.experiments.commands import nvo
@@ -263,12 +268,14 @@ def _sum(found: Sequence[Any], entries: Sequence[Any], ledger: Path | None) -> N
 def _by_name(columns: Sequence[str], bounds: tuple[float, float] | None) -> dict[str, Any]:
     """Return bounds by the names of several columns, of which each is a folder's too."""
     found: dict[str, Any] = {}
+    code = sys.getfilesystemencoding()
     for text in columns:
         name, own = text, _OWN_BOUNDS.fullmatch(text)
         if own:
             with contextlib.suppress(ValueError):
                 name, pair = own[1], (float(own[2]), float(own[3]))
         plain = Path(name).name == name and not name.startswith(".") and "\\" not in name
+        plain = plain and name.encode(code, "replace").decode(code) == name
         if not plain or name.casefold() in ("private", "certificate.json", *map(str.casefold, found)):
             raise ValueError(f"column must be given once, and be what a folder can be called, got {name!r}")
         found[name] = bounds if name == text else pair

@@ -15,7 +15,7 @@ from equinoise._typing import Any, Axes, DataFrame, Floats, Ints, Mapping, Named
 from equinoise.efb import baselines
 from equinoise.efb.kernels import hands, setup
 from equinoise.efb.simulate import EfbRun, named_epsilon, pieces
-from equinoise.efb.tuning import MAX_HORIZON, RULES, Tuning, checked_for, checked_mechanism
+from equinoise.efb.tuning import RULES, Tuning, checked_for, checked_mechanism
 from equinoise.games import JointGame, Policy, load_joint
 from equinoise.games.policy import behaviour
 
@@ -149,7 +149,7 @@ def self_play(
     game : str, path, pyspiel.Game, Source or JointGame
         As of :func:`equinoise.games.load_joint`, whose other options a JointGame may be made with.
     horizon : int
-        Hands of a replicate, T.
+        Hands of a replicate, T, at most 10^12.
     tuning : {"sharp", "paper"}, Tuning or sequence of Tuning
         A rule of :func:`equinoise.efb.tune`, or what it made for each player's tree and range of losses; one
         tuning alone where all players' are alike.
@@ -167,7 +167,7 @@ def self_play(
     >>> run.exploitability.shape, run.regret.shape, bool(run.exploitability[0, -1] < 0.1)
     ((1, 2), (1, 2, 2), True)
     """
-    trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
+    trials = _checks.integer("horizon", horizon, 1, _checks.LONGEST)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else None
     given = list(tuning) if isinstance(tuning, Sequence) and rule is None else [tuning]

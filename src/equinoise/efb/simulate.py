@@ -15,7 +15,7 @@ from equinoise._typing import Any, Axes, DataFrame, Executor, Floats, Ints, Iter
 from equinoise.efb.baselines import LEARNERS, Learner, flatten, strategies
 from equinoise.efb.kernels import learner as _learner, setup, weights as _weights
 from equinoise.efb.protocol.user import Report
-from equinoise.efb.tuning import MAX_HORIZON, MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
+from equinoise.efb.tuning import MECHANISMS, RULES, Tuning, checked_for, packed, unpacked
 from equinoise.games import Environment, GameTree, Policy, Schedule
 from equinoise.games.kernels import best_response_value
 from equinoise.games.policy import behaviour
@@ -181,7 +181,7 @@ def simulate(
     tree, environment : GameTree, Environment or Schedule
         With A actions; a schedule covers at least the horizon.
     horizon, epsilon : int, float
-        Trials of a replicate, T; local privacy of each user's report, math.inf for none.
+        Trials of a replicate, T, at most 10^12; local privacy of each user's report, math.inf for none.
     n_replicates : int or range
         R, or a slice of a whole run. Replicate r is the same for every R and slice.
     seed : int or None
@@ -219,7 +219,7 @@ def simulate(
     _checks.instance("tree", tree, GameTree)
     if not _checks.instance("environment", environment, Environment, Schedule).tree.same_as(tree):
         raise ValueError("environment must be one on the given tree, got one on another tree")
-    trials = _checks.integer("horizon", horizon, 1, MAX_HORIZON)
+    trials = _checks.integer("horizon", horizon, 1, _checks.LONGEST)
     schedule = environment if isinstance(environment, Schedule) else Schedule(((environment, trials),))
     if schedule.total < trials:
         raise ValueError(f"horizon must be at most the schedule's {schedule.total} trials, got {trials}")

@@ -1,10 +1,13 @@
 """One column of a CSV file as numbers, or a refusal that says where it is none and what would help."""
 
 import contextlib
+import csv
 import io
+import itertools
 import os
 import re
 import sys
+import tarfile
 import warnings
 import zipfile
 from dataclasses import dataclass, replace
@@ -18,8 +21,11 @@ from equinoise._typing import Any, Array, Flags, Ints, Iterator
 _CHUNK, _FIELDS = 2**12, 2**23  # rows, fields that are parsed at a time: of other columns nothing is kept
 _MOST, _HELD, _MOST_ROWS = 2**34, 2**30, 2**27  # bytes of a file, unpacked, and of what is piped, and rows
 _HEADER, _ROWS = (2**21, "in its header"), (2**26, f"in {_CHUNK:,} rows")
+_MOST_COLUMNS = 2**16  # of which two hundred rows take a quarter of a minute
 _NAMED = 10  # columns that an error lists
 _PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz")
+_TAR = re.compile(r".*\.tar(\.gz|\.bz2|\.xz)?", re.IGNORECASE | re.DOTALL)
+_MAGIC = {b"\x1f\x8b\x08": "gzip", b"BZh": "bz2", b"\xfd7z": "xz"}  # how such a file begins
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*([eE][\W\d_]+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
@@ -32,6 +38,7 @@ class Column:
     Its name is as in the header. The values, finite, are int64[n] or uint64[n] where every entry was written
     as an integer, else float64[n]. row_of int64[n] says in which row of the file each is, counted from 1
     below the header; n_rows counts them all. `sep` is between fields; `clamped` values were put on bounds.
+    `joined` int64[] are the rows with a line break in a field: where a quote is missing these were several.
     """
 
     name: str
@@ -39,6 +46,7 @@ class Column:
     row_of: Ints
     n_rows: int
     sep: str
+    joined: Ints
     clamped: int = 0
 
     def within(self, low: float, high: float, *, clamp: bool = False, verbose: bool = False) -> "Column":
@@ -72,8 +80,8 @@ def read_column(
     The path may be "-", the standard input, or a pipe. `sep` is the character between fields, or "tab", and
     `decimal` "." or ",". A row in which the column is empty or says NA, NaN or the like, or `na`, is refused,
     or left out by `drop_missing`. No message has an entry of the file in it unless it is verbose. More than
-    16 GiB, unpacked, 1 GiB through a pipe or 134,217,728 rows is refused, and 64 MiB in 4,096 rows or 2 MiB
-    before the header ends.
+    16 GiB, unpacked, 1 GiB through a pipe, 134,217,728 rows or 65,536 columns is refused, and 64 MiB in 4,096
+    rows or 2 MiB before the header ends.
 
     Examples
     --------
@@ -88,14 +96,14 @@ def read_column(
     drop, names = _checks.flag("drop_missing", drop_missing), _header(file, mark)
     at = _place(file, names, column, mark, verbose)
     options: dict[str, Any] = {"decimal": decimal, "na_values": [] if na is None else [na]}
-    numbers, missing = _numbers(file, names, at, mark, options, verbose)
+    numbers, missing, joined = _numbers(file, names, at, mark, options, verbose)
     if missing.all():
         raise ValueError(f"column must hold numbers, got none in {names[at]!r}")
     if missing.any() and not drop:
         found = f"{int(missing.sum()):,} in the {missing.size:,} rows of {names[at]!r}"
         found += f", the first in row {int(missing.argmax()) + 1}; drop_missing=True leaves them out"
         raise ValueError(f"column must have no missing value, got {found}")
-    return Column(names[at], numbers, np.flatnonzero(~missing) + 1, missing.size, mark)
+    return Column(names[at], numbers, np.flatnonzero(~missing) + 1, missing.size, mark, joined)
 
 
 def _existing(path: str | os.PathLike[str]) -> Path | bytes:
@@ -118,33 +126,50 @@ class _Counted(io.BufferedIOBase):
     """A file, refused where too many bytes are read: in all, or before `recent` is 0 again."""
 
     def __init__(self, source: Any, name: str, *limits: tuple[int, str]) -> None:
-        self.source, self.name, self.limits, self.whole, self.recent = source, name, limits, 0, 0
+        self.source, self.name, self.limits = source, name, limits
+        self.whole = self.recent = self.breaks = 0
 
     def readable(self) -> bool:
         return True
 
-    def read1(self, size: int = -1) -> bytes:
+    def read1(self, size: int | None = -1) -> bytes:
         some: bytes = self.source.read(size)
         self.whole, self.recent = self.whole + len(some), self.recent + len(some)
+        self.breaks += some.count(b"\n")
         for found, (most, where) in zip((self.whole, self.recent), self.limits, strict=True):
             if found > most:
                 wanted = f"path must be a CSV file of at most {most / 2**20:,g} MiB {where}"
                 raise ValueError(f"{wanted}, got more in {self.name}")
         return some
 
+    read = read1
+
 
 @contextlib.contextmanager
-def _anew(file: Path | bytes, most: tuple[int, str]) -> Iterator[_Counted]:
-    """Open a file, unpacked as by pandas, which would hold all of a .zip file."""
+def _anew(file: Path | bytes, most: tuple[int, str]) -> Iterator[tuple[_Counted, Any]]:
+    """Open a file, as what is counted and what is read; pandas would hold a .zip, and walk all of a .tar."""
     from pandas.io.common import get_handle  # type: ignore[import-not-found]
 
     with contextlib.ExitStack() as opened:
         source: Any = io.BytesIO(file) if isinstance(file, bytes) else file
-        if isinstance(file, Path) and file.suffix.lower() == ".zip":
+        packing: Any = "infer"
+        if tar := isinstance(file, Path) and _TAR.fullmatch(file.name):
+            with file.open("rb") as begun:
+                packing = _MAGIC.get(begun.read(3))
+        elif isinstance(file, Path) and file.suffix.lower() == ".zip":
             (one,) = (packed := opened.enter_context(zipfile.ZipFile(file))).namelist()
             source = opened.enter_context(packed.open(one))
-        handle = opened.enter_context(get_handle(source, "rb", compression="infer", is_text=False)).handle
-        yield _Counted(handle, _named(file), (_HELD if isinstance(file, bytes) else _MOST, "unpacked"), most)
+        handle = opened.enter_context(get_handle(source, "rb", compression=packing, is_text=False)).handle
+        whole = (_HELD if isinstance(file, bytes) else _MOST, "unpacked")
+        counted = lines = _Counted(handle, _named(file), whole, most)
+        if tar:
+            archive: Any = opened.enter_context(tarfile.open(fileobj=counted, mode="r|"))
+            if (first := archive.next()).issparse():  # whose holes nobody would count
+                raise ValueError("a file with holes")
+            lines = _Counted(archive.extractfile(first), _named(file), whole, whole)
+        yield counted, lines
+        if tar and most != _HEADER and archive.next():  # all before it has been read
+            raise ValueError("more than one file")
 
 
 def _separator(sep: object, decimal: object) -> str:
@@ -159,12 +184,19 @@ def _separator(sep: object, decimal: object) -> str:
 
 
 def _header(file: Path | bytes, mark: str) -> list[str]:
-    import pandas as pd
+    from pandas.errors import EmptyDataError
 
-    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
-    with _explained(file, mark), _anew(file, _HEADER) as lines:
-        frame = pd.read_csv(lines, sep=mark, encoding="utf-8-sig", header=None, nrows=1, **options)
-    return [str(name) for name in frame.iloc[0]]
+    with _explained(file, mark), _anew(file, _HEADER) as (_, lines):  # pandas takes a minute for a million
+        text = io.TextIOWrapper(lines, "utf-8-sig", newline="")
+        names = next(csv.reader(itertools.chain(text, "\0"), delimiter=mark))  # a line that tells the end
+        if names in ([], ["\0"]):
+            raise EmptyDataError
+        if names[-1].endswith("\0"):
+            raise csv.Error("a quote in its header has no end")
+    if len(names) > _MOST_COLUMNS:
+        wanted = f"path must be a CSV file of at most {_MOST_COLUMNS:,} columns"
+        raise ValueError(f"{wanted}, got {len(names):,} in {_named(file)}")
+    return names
 
 
 def _named(file: Path | bytes) -> str:
@@ -185,7 +217,7 @@ def _explained(file: Path | bytes, mark: str) -> Iterator[None]:
         raise ValueError(f"{wanted}, which is empty or begins with an empty line") from None
     except UnicodeError:
         raise ValueError(f"{wanted}, which is compressed or in another encoding: save it as UTF-8") from None
-    except (ParserError, ParserWarning) as error:
+    except (ParserError, ParserWarning, csv.Error) as error:
         raise ValueError(f"{wanted}, {_uneven(str(error), mark)}") from None
     except Exception as error:  # archives fail in many ways, of zip, of zlib, of lzma
         known = isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno)
@@ -236,8 +268,8 @@ def _other_separator(file: Path | bytes, names: list[str], mark: str) -> str:
 
 def _numbers(
     file: Path | bytes, names: list[str], at: int, mark: str, options: dict[str, Any], verbose: bool
-) -> tuple[Array, Flags]:
-    """Return the numbers that are there, and which rows have none, bool[rows]."""
+) -> tuple[Array, Flags, Ints]:
+    """Return the numbers that are there, which rows have none, bool[rows], and those with line breaks."""
     import pandas as pd
 
     others = {i: str for i in range(len(names)) if i != at}
@@ -248,22 +280,28 @@ def _numbers(
     options["skip_blank_lines"] = len(names) > 1  # in a single column an empty line is a missing value
     parts, gaps, n_rows = [], [np.empty(0, dtype=np.bool_)], 0
     nothing_below = contextlib.suppress(pd.errors.EmptyDataError)
-    with _explained(file, mark), _anew(file, _ROWS) as lines, nothing_below:
+    with _explained(file, mark), _anew(file, _ROWS) as (counted, lines), nothing_below:
         for chunk in pd.read_csv(lines, **options):
-            lines.recent = 0
+            counted.recent = 0
             numbers, missing = _chunk(chunk[at], names[at], verbose)
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
             if (n_rows := n_rows + len(missing)) > _MOST_ROWS:
                 wanted = f"path must be a CSV file of at most {_MOST_ROWS:,} rows"
                 raise ValueError(f"{wanted}, got more in {_named(file)}")
-    gap = np.concatenate(gaps)
-    if len(names) == 1 and gap[-1:].any():  # empty lines at the end of a single column are no rows
+    gap, joined = np.concatenate(gaps), np.empty(0, dtype=np.int64)
+    ends, several = len(names) == 1 and gap[-1:].any(), len(names) > 1 and counted.breaks > n_rows + 1
+    if ends or several:  # as text: empty lines at the end of a single column are no rows
         options |= {"dtype": str, "na_filter": False}
-        with _anew(file, (_MOST, "unpacked")) as lines, pd.read_csv(lines, **options) as chunks:
-            said = np.concatenate([(chunk[at] != "").to_numpy(dtype=np.bool_) for chunk in chunks])
-        gap = gap[: gap.size - int(said[::-1].argmax())]
-    return (np.concatenate(parts) if parts else np.empty(0)), gap
+        with _anew(file, (_MOST, "unpacked")) as (_, lines), pd.read_csv(lines, **options) as chunks:
+            rows = (row for chunk in chunks for row in chunk.to_numpy(dtype=object))
+            found = (("\n" in "".join(map(str, row))) if several else row[0] != "" for row in rows)
+            said = np.fromiter(found, dtype=np.bool_)
+        if several:
+            joined = np.flatnonzero(said) + 1
+        else:
+            gap = gap[: gap.size - int(said[::-1].argmax())]
+    return (np.concatenate(parts) if parts else np.empty(0)), gap, joined
 
 
 def _chunk(column: Any, name: str, verbose: bool) -> tuple[Array, Flags]:

@@ -168,7 +168,7 @@ class Histogram(Binned):
             wide; without such bounds where the array is of integers, which one value can change.
         spike : float, optional
             A value, known without the data, that many have, such as 0: it has a bin of its own, and the rest
-            of that bin goes to the one beside it.
+            of that bin goes to the one beside it. With two bins it must be one of the bounds.
 
         Notes
         -----
@@ -207,6 +207,8 @@ class Histogram(Binned):
         if spike is not None:
             if not low <= (spike := _checks.number("spike", spike) + 0.0) <= high:
                 raise ValueError(f"spike must be within the bounds, got {spike!r}")
+            if k == 2 and low < spike < high:  # the other bin would stand for what is below and above
+                raise ValueError(f"n_bins must be at least 3 for a spike between the bounds, got {k}")
             apart = (int(_count(np.array([spike]), *into)[0][0]), spike)
             bin_of, counts = _apart(given, bin_of, *apart, k)
         if whole and spike is not None and not spike.is_integer():

@@ -125,6 +125,7 @@ MAX_SCALES = 1024
 _SMALLEST_MULTIPLE = 0.001
 _NO_NOISE = 1e-3  # bins: so small a scale leaves every value in its bin
 _SCALE_DIGITS, _FARTHEST = 1e-9, 1e30  # to which a scale is looked for, and up to which
+_ROUNDED = 2.0**-50  # of a loss, eight times what rounding may add to it
 _WIDE = 1000.0, 4.0, 0.4, 0.16  # of default scales, in ranges: to the first all bins are alike
 _REACH = 0.04  # times 1/(1 - e^-epsilon): about how far a record's others are, of which it may be that part
 _STEPS, _FIRST, _LAST = 8, 0.4, 0.25  # and geometric steps, from a part of that to a part of a bin
@@ -186,8 +187,8 @@ def uniform_scale(histogram: Histogram, epsilon: float, rule: str) -> float:
         return dynamics.all_satisfied(LaplaceNoise.of(n_bins, np.array([scale])), histogram.counts, epsilon)
 
     low, high = _NO_NOISE / n_bins, sufficient_scale(histogram.n, n_bins, epsilon)
-    if rule == "amplified":
-        return high
+    if rule == "amplified":  # outwards by more than masses are rounded, so that no data fail by that
+        return high * (1.0 + _ROUNDED * (1.0 + 1.0 / epsilon))
     if low >= high or enough(low):
         return min(low, high)
     while not enough(high) and high < _FARTHEST:  # sufficient but for rounding

@@ -87,7 +87,8 @@ def test_one_replicate_and_no_privacy_make_json(made):
         ({"epsilon": 0}, ValueError, "epsilon must"),
         ({"epsilon": "4"}, TypeError, "epsilon must"),
         ({"trials": 0}, ValueError, "trials must"),
-        ({"trials": 2**53 + 1}, ValueError, "trials must be an integer from 1 to 9007199254740992"),
+        ({"trials": 10**12 + 1}, ValueError, "trials must be an integer from 1 to 1000000000000"),
+        ({"trials": 10**12, "replicates": 1001}, ValueError, r"n_replicates must be at most 1,000 of 1,0"),
         ({"trials": 1e5}, TypeError, "trials must"),
         ({"replicates": -1}, ValueError, "replicates must"),
         ({"checkpoints": 0}, ValueError, "checkpoints must"),
@@ -115,7 +116,7 @@ def test_wrong_parameters(changes, error, words):
         ({"schedule": ("0:uniform",)}, ValueError, "schedule must"),
         ({"schedule": ("10:",)}, ValueError, "schedule must"),
         (
-            {"schedule": ("1:uniform",), "trials": 2**53},
+            {"schedule": ("1:uniform",), "trials": 10**12},
             ValueError,
             "schedule must have at most 1,000,000 parts",
         ),

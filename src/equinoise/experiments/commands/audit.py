@@ -94,15 +94,13 @@ class Found:
         return {"audit.csv": csv_bytes(self.to_frame()), "run.json": _files.json_bytes(self.document())}
 
 
-def find(made: Parameters, executor: Executor | None = None) -> Found:
+def find(made: Parameters, executor: Executor | None = None, progress: bool | str = False) -> Found:
     """Audit a group of mechanisms."""
     begun, how = time.perf_counter(), (made.which, made.epsilon, made.draws, made.seed, made.alpha)
-    return Found(made, run(*how, executor), time.perf_counter() - begun)
+    return Found(made, run(*how, executor=executor, progress=progress), time.perf_counter() - begun)
 
 
-def run(
-    which: str, epsilon: float, size: int, seed: int, alpha: float, executor: Executor | None = None
-) -> list[Audit]:
+def run(which: str, epsilon: float, size: int, seed: int, alpha: float, **running: Any) -> list[Audit]:
     """Return the audits of a group of mechanisms, a key of AUDITS; at level alpha all bounds hold."""
     rows = list(AUDITS[which](epsilon, size, seed))
     level = alpha / len(rows)
@@ -110,7 +108,7 @@ def run(
     def audited(start: int, stop: int) -> tuple[Array]:
         return (np.array([row if isinstance(row, Audit) else row(alpha=level) for row in rows[start:stop]]),)
 
-    return replicates.run(audited, len(rows), block=1, executor=executor)[0].tolist()  # type: ignore[no-any-return]
+    return replicates.run(audited, len(rows), block=1, **running)[0].tolist()  # type: ignore[no-any-return]
 
 
 def _heard(items: Iterable[Item]) -> Iterator[Item]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from equinoise import _checks, _results, bandits, inference, replicates
 from equinoise._typing import Any, DataFrame, Floats, Iterable, Mapping, Unpack
-from equinoise.bandits.policies.registry import MAX_HORIZON, policy
+from equinoise.bandits.policies.registry import policy
 from equinoise.experiments.bias import power
 from equinoise.experiments.bias.common import Summary, bias_frame, summarise
 from equinoise.experiments.bias.exhibits import POWER
@@ -55,7 +55,8 @@ class Parameters:
         n_arms = _checks.array("means", self.means, np.float64, (None,), low=low, high=high).size
         if not n_arms:
             raise ValueError("means must be at least one number, got none")
-        _checks.integer("horizon", self.horizon, n_arms, MAX_HORIZON)
+        rounds = _checks.integer("horizon", self.horizon, n_arms, _checks.LONGEST)
+        _results.check_work(self.n_replicates, rounds)
         if self.epsilon is None and spec.needs_epsilon:
             object.__setattr__(self, "epsilon", EPSILON)
         if self.epsilon is not None:

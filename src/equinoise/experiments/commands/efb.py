@@ -9,7 +9,7 @@ from pathlib import Path
 
 from equinoise import _checks, _files, _results, efb, games, replicates
 from equinoise._typing import Any, DataFrame
-from equinoise.efb.tuning import MAX_HORIZON, RULES, checked_mechanism
+from equinoise.efb.tuning import RULES, checked_mechanism
 from equinoise.experiments.commands import common
 from equinoise.experiments.steps import SECTIONS
 from equinoise.report import figures
@@ -47,8 +47,8 @@ class Parameters:
         if len({f"{epsilon:g}" for epsilon in self.epsilons}) < max(1, len(self.epsilons)):
             raise ValueError(f"epsilon must be values that differ, got {_checks.shown(self.epsilons)}")
         _checks.choice("learner", self.learner, efb.LEARNERS)
-        _checks.integer("trials", self.trials, minimum=1, maximum=MAX_HORIZON)
-        replicates.checked_span(self.replicates)
+        trials = _checks.integer("trials", self.trials, 1, _checks.LONGEST)
+        _results.check_work(len(replicates.checked_span(self.replicates)), trials)
         _checks.integer("checkpoints", self.checkpoints, 1, _results.MOST_CHECKPOINTS)
         if self.schedule and self.opponents != "uniform":
             raise ValueError(f"schedule must be in place of opponents={self.opponents!r}, not beside it")
@@ -106,7 +106,7 @@ def _entry(text: str) -> tuple[int, Any]:
     trials, _, opponents = text.partition(":")
     if not trials.isdecimal() or not opponents:
         raise ValueError(f"schedule must be of TRIALS:OPPONENTS, such as 1000:uniform, got {text!r}")
-    return _checks.integer("schedule", int(trials), 1, MAX_HORIZON), _others("schedule", opponents)
+    return _checks.integer("schedule", int(trials), 1, _checks.LONGEST), _others("schedule", opponents)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

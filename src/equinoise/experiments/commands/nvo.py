@@ -276,15 +276,15 @@ def shared(parameters: Parameters, column: str, sep: str, sample: Array) -> dict
     names = _ASKED + ("scales", "search", "restarts") * (parameters.method == "nvo")
     names += ("columns",) * bool(parameters.columns)
     asked = {name: value for name, value in asdict(parameters).items() if name in names}
-    said = certificate.statement(asked | {"column": column}, table, len(sample))
     places, counts = np.unique(sample, return_counts=True)
 
     def draw(ax: Axes) -> None:
         ax.vlines(places, 0.0, counts / len(sample), color="0.5", linewidth=2.0, label="sample")
         figures.finish(ax, figures.printable(column), "share of the rows")
 
-    drawn = common.titled(draw, f"A sample of {len(sample):,} rows")
-    return dict(zip(folder.PUBLIC, (table, _files.json_bytes(said), figures.png(drawn)), strict=True))
+    picture = figures.png(common.titled(draw, f"A sample of {len(sample):,} rows"))
+    said = certificate.statement(asked | {"column": column}, table, len(sample), picture)
+    return dict(zip(folder.PUBLIC, (table, _files.json_bytes(said), picture), strict=True))
 
 
 def release(

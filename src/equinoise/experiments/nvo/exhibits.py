@@ -33,7 +33,7 @@ def steps(settings: Settings) -> list[Step]:
     rows: tuple[Experiment, ...] = (
         *columns,
         Experiment("nvo-start", "nvo", _START, source.start, first, first, (1.0, 1.0)),
-        Experiment("nvo-totals", "nvo", "All rows", source.totals, every_one[:2], every_one, (20.0, 40.0)),
+        Experiment("nvo-totals", "nvo", "All rows", source.totals, every_one[:2], every_one, (7.0, 40.0)),
         Experiment("nvo-regression", "nvo", _PAIR, pair, (pairs, small), (pairs, large), (5.0, 60.0)),
     )
     if settings.full and settings.csv is None:

@@ -12,7 +12,7 @@ from equinoise.nvo.release.composition import DELTA
 Ends = tuple[float, float] | None  # public bounds of a column
 NOT_PRIVATE = "seeded: not private"
 SYSTEM = "operating system"
-MADE = ("promise", "limits", "warnings", "sampling", "sample", "date", "versions")  # not asked for
+MADE = ("promise", "limits", "warnings", "sampling", "sample", "picture", "date", "versions")  # not asked for
 _PER_CENT = 0.5  # below, a factor of e^epsilon is said as a percentage
 _EXP_MAX = 700.0  # beyond, e^epsilon is no number
 _EACH = "A record is a row of the file: someone with several rows is less protected."
@@ -124,11 +124,11 @@ def _cautions(bounds: Sequence[Ends], seed: int | None) -> list[str]:
     return found
 
 
-def statement(asked: Mapping[str, Any], sample: bytes, rows: int) -> dict[str, Any]:
+def statement(asked: Mapping[str, Any], sample: bytes, rows: int, picture: bytes) -> dict[str, Any]:
     """Return the certificate for others, for JSON: what was asked for, and nothing that the data decided.
 
     Asked for are ``epsilon`` or ``total_epsilon``, ``bounds`` (a pair or None), ``rows`` and ``seed``, which
-    may be None, the ``method``, and whatever else. Of the file of the sample it has SHA-256 and rows.
+    may be None, the ``method``, and whatever else. Of the files of sample and picture it has SHA-256.
     """
     bounds, seed = asked["bounds"], asked["seed"]
     promise, limits = words(asked, [bounds], method=asked["method"])
@@ -139,6 +139,7 @@ def statement(asked: Mapping[str, Any], sample: bytes, rows: int) -> dict[str, A
         **asked,
         "sampling": SYSTEM if seed is None else NOT_PRIVATE,
         "sample": {"sha256": hashlib.sha256(sample).hexdigest(), "rows": rows},
+        "picture": {"sha256": hashlib.sha256(picture).hexdigest()},  # drawn of the sample alone
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "versions": _results.versions(),
     }

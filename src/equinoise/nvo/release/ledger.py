@@ -87,21 +87,23 @@ def verify(folder: Path, beside: frozenset[str] = frozenset()) -> str:
 
     The sample must be that of the certificate, whose promise must be that of what was asked for, and of
     several columns `beside` names the folders: all that were released, each by its column. With ``private/``
-    records are put into bins again, and all must be within epsilon. A picture must be there, whatever it is.
+    records are put into bins again, and all must be within epsilon.
     """
     said, table = _document(folder, "certificate.json"), _content(folder, "sample.csv")
-    _content(folder, "distribution.png")
+    picture = _content(folder, "distribution.png")
     try:
         together = set(said.get("columns", ()))
         if together and beside and (said["column"] != folder.name or together != beside):
             raise _Changed("it must be that of its own column, beside all that were released with it")
-        if hashlib.sha256(table).hexdigest() != said["sample"]["sha256"]:
-            raise _Changed("sample.csv has another SHA-256 than the certificate says")
+        for name, content in (("sample.csv", table), ("distribution.png", picture)):
+            kind = "sample" if content is table else "picture"
+            if hashlib.sha256(content).hexdigest() != said[kind]["sha256"]:
+                raise _Changed(f"{name} has another SHA-256 than the certificate says")
         rows = sum(1 for _ in csv.reader(io.StringIO(table.decode(), newline=""))) - 1
         if rows != said["sample"]["rows"]:
             raise _Changed(f"sample.csv has {rows:,} rows, and the certificate says otherwise")
         asked = {name: value for name, value in said.items() if name not in MADE}
-        wanted = statement(asked, table, rows) | {"date": said["date"], "versions": said["versions"]}
+        wanted = statement(asked, table, rows, picture) | {"date": said["date"], "versions": said["versions"]}
         same = said["versions"]["equinoise"] == equinoise.__version__  # others may say it otherwise
         if same and said != wanted:
             raise _Changed("certificate.json has another promise than what was asked for has")
