@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_140,
     "games": 3_408,
     "efb": 2_717,
-    "nvo": 5_987,
+    "nvo": 5_993,
     "bandits": 5_292,
     "inference": 1_964,
     "experiments": 3_975,

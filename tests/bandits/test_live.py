@@ -709,6 +709,7 @@ def test_the_horizon_is_kept():
         (lambda: PrivateUCB(2, math.nan, noise="float"), ValueError, "epsilon"),
         (lambda: PrivateUCB(2, math.inf, noise="float"), ValueError, "epsilon"),
         (lambda: PrivateUCB(2, 1e-300, noise="float"), ValueError, "epsilon"),
+        (lambda: DPKLUCB(2, 1e200, noise="float"), ValueError, "epsilon must be from 1e-09 to 1e.100, got"),
         (lambda: PrivateUCB(2, "1", noise="float"), TypeError, "epsilon"),
         (lambda: PrivateUCB(2, 1.0, 0, noise="float"), ValueError, "horizon"),
         (lambda: PrivateUCB(2, 1.0, 10.0, noise="float"), TypeError, "horizon"),

@@ -201,6 +201,7 @@ def test_what_is_still_to_come_is_named():
         (lambda: report(Totals([5, 5], [1.0, 2.0]), alpha=0.0), ValueError, "alpha must be"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), bounds=(1.0, 0.0)), ValueError, "bounds must be"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), bounds=None), TypeError, "bounds must be"),
+        (lambda: report(Totals([5, 5], [1.0, 2.0]), bounds=(-1e308, 1e308)), ValueError, "bounds must be"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), labels=5), TypeError, "labels must be"),
         (lambda: report([[5, 5], [1.0, 2.0]]), TypeError, "totals must be a Totals"),
         (lambda: report(Totals(np.zeros((0, 2), int), np.zeros((0, 2)))), ValueError, "totals must have"),

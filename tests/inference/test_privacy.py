@@ -145,6 +145,16 @@ def test_what_is_no_number_hides_no_fault(strange):
     assert audit(rare, 1.0, size=5000, alpha=SURE).violated
 
 
+def test_the_low_bits_of_long_integers_are_looked_at():
+    """The neighbour shows in the last of 64 bits, which no float holds."""
+
+    def draw(i, size, seed):
+        words = np.random.default_rng(seed).integers(0, 4, size, dtype=np.uint64)
+        return (words << np.uint64(60)) + np.uint64(2**59 + i)
+
+    assert audit(draw, 1.0, size=2000).lower > 4.0
+
+
 def test_truth_values_are_numbers():
     def draw(i, size, seed):
         return np.random.default_rng(seed).random((size, 2)) < 0.2 + 0.6 * i

@@ -299,11 +299,15 @@ def test_missing_values_are_refused_or_left_out(read, text, n_rows, rows, values
     assert (found.n_rows, found.row_of.tolist(), found.values.tolist()) == (n_rows, rows, values)
 
 
+GERMAN = {"sep": ";", "decimal": ","}
 BAD = [
     ("a\n1\nx\n2\n", {}, TypeError, "column must hold numbers, got 'x' in row 2 of 'a'"),
     ('a\n"1,234"\n2\n', {}, TypeError, "got '1,234' in row 1 of 'a'; write thousands without a comma"),
     ('a\n3\n"1,5"\n', {}, TypeError, "got '1,5' in row 2 of 'a'; give decimal=','"),
     ("a;b\n1,5;2\n", {"sep": ";"}, TypeError, "got '1,5' in row 1 of 'a'; give decimal=','"),
+    ("a\n1.234\n2.500\n", GERMAN, TypeError, "got '1.234' in row 1 of 'a'; write thousands without a point"),
+    ('a\n1\n"2.5"\n', GERMAN, TypeError, "got '2.5' in row 2 of 'a'; .*leave decimal=',' out"),
+    ("a\n1.234,5\n", GERMAN, TypeError, "got '1.234,5' in row 1 of 'a'; write thousands without a point"),
     ("a\n1_000\n2\n", {}, TypeError, "got '1_000' in row 1"),
     ("a\n0x10\n2\n", {}, TypeError, "got '0x10' in row 1"),
     ("a\n2020-01-01\n", {}, TypeError, "got '2020-01-01' in row 1"),

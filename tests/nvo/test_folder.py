@@ -207,3 +207,10 @@ def test_signals_at_25_moments_leave_the_old_release_whole_or_the_new(tmp_path):
     old, new = map(int, done.stdout.split())
     assert old >= 30 and new >= 6
     assert old + new == 75
+
+
+def test_a_folder_of_others_is_refused_before_all_of_it_is_walked(tmp_path, monkeypatch):
+    (tmp_path / "home" / "much").mkdir(parents=True)
+    monkeypatch.setattr(Path, "rglob", lambda *_: pytest.fail("walked"))
+    with pytest.raises(ValueError, match=r"got .* with 'much' in it"):
+        folder.own("out", tmp_path / "home")

@@ -149,6 +149,20 @@ def test_a_record_that_shows_nearly_for_sure_has_its_large_epsilon(histogram):
         (([1, 2, 3], [1, 2]), {}, ValueError, "second must have a value for each of the 3 in first, got 2"),
         (([1, 2, 3], [1, 2, math.nan]), {}, ValueError, "values must"),
         (([1, 2, 3], [1, 2, 3]), {"n_bins": 1}, ValueError, "n_bins must"),
+        (([1, 2, 3], [1, 2, 3]), {"n_bins": (5,)}, TypeError, r"n_bins must be a pair, .*, got \(5,\)"),
+        (
+            ([1, 2, 3], [1, 2, 3]),
+            {"n_bins": (10**6, 10**6)},
+            ValueError,
+            "n_bins must be one whose results fit",
+        ),
+        (([1, 2, 3], [1, 2, 3]), {"bounds": None}, TypeError, "bounds must be a pair, .*, got None"),
+        (
+            ([1, 2, 3], [1, 2, 3]),
+            {"bounds": ((0, 4),)},
+            TypeError,
+            "bounds must be a pair, one for each column",
+        ),
     ],
 )
 def test_wrong_columns(arguments, options, error, words):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 from fractions import Fraction
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from equinoise.nvo import Histogram, NoiseGame
+from equinoise.nvo import Histogram, NoiseGame, one_draw_private
 from equinoise.nvo.release import rows
 from equinoise.nvo.release.rows import draw_bins, sample
 
@@ -153,3 +155,28 @@ def test_an_uncertified_profile_is_drawn_only_when_asked():
 def test_wrong_arguments(profile, size, options, error, words):
     with pytest.raises(error, match=words):
         sample(profile, size, **options)
+
+
+@pytest.mark.parametrize(
+    ("pmf", "error", "words"),
+    [
+        ([0.0, 0.0], ValueError, "pmf must not be all zero"),
+        ([], ValueError, "pmf must not be all zero"),
+        ([-1.0, 2.0], ValueError, "pmf must be at least 0, got -1.0 at index 0"),
+        ([math.nan, 1.0], ValueError, "pmf must be finite"),
+        ([[0.5, 0.5]], ValueError, "pmf must have shape"),
+        ("ab", TypeError, "pmf must be an array of numbers"),
+    ],
+)
+def test_what_are_no_probabilities_is_refused(pmf, error, words):
+    with pytest.raises(error, match=words):
+        draw_bins(pmf, 3, seed=1)
+
+
+def test_rows_to_compose_are_counted_within_floats(profile):
+    twin = one_draw_private(Histogram.from_values([1, 2, 3], 5, bounds=(0, 4)), 1.0)
+    for made, many in itertools.product((profile, twin), (0, 10**400)):
+        with pytest.raises(ValueError, match=r"(draws|rows) must be an integer from 1 to 9007199254740992"):
+            made.composed(many)
+    with pytest.raises(ValueError, match="delta must be a number in"):
+        twin.composed(3, delta=0.0)

@@ -121,7 +121,7 @@ def report(
 
     if not _checks.instance("totals", totals, Totals).pulls.size:
         raise ValueError("totals must have an arm and a time, got none")
-    ends_of = _checks.array("bounds", bounds, np.float64, (2,))
+    ends_of = _checks.array("bounds", bounds, np.float64, (2,), low=-1e100, high=1e100)
     if not ends_of[0] < ends_of[1]:
         raise ValueError(f"bounds must be (lo, hi), got {_checks.shown(bounds)}")
     k = totals.pulls.shape[-1]

@@ -206,7 +206,7 @@ def _outputs(draw: Draw, n: int, *seeds: int) -> list[Array]:
             raise TypeError(f"draw must return real numbers, got {one.dtype}")
         if one.shape != made[0].shape:
             raise ValueError(f"draw must return outputs of one shape, got {made[0].shape} and {one.shape}")
-    kind = np.result_type(*made, np.int8)  # of truth values there are no differences
+    kind = np.result_type(*made) if "f" in {one.dtype.kind for one in made} else np.int64  # all 64 bits
     return [one.reshape(n, -1).astype(kind) for one in made]
 
 

@@ -28,7 +28,7 @@ _TAR = re.compile(r".*\.tar(\.gz|\.bz2|\.xz)?", re.IGNORECASE | re.DOTALL)
 _MAGIC = {b"\x1f\x8b\x08": "gzip", b"BZh": "bz2", b"\xfd7z": "xz"}  # how such a file begins
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*([eE][\W\d_]+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +283,7 @@ def _numbers(
     with _explained(file, mark), _anew(file, _ROWS) as (counted, lines), nothing_below:
         for chunk in pd.read_csv(lines, **options):
             counted.recent = 0
-            numbers, missing = _chunk(chunk[at], names[at], verbose)
+            numbers, missing = _chunk(chunk[at], names[at], options["decimal"], verbose)
             parts += [numbers] if numbers.size else []
             gaps.append(missing)
             if (n_rows := n_rows + len(missing)) > _MOST_ROWS:
@@ -304,7 +304,7 @@ def _numbers(
     return (np.concatenate(parts) if parts else np.empty(0)), gap, joined
 
 
-def _chunk(column: Any, name: str, verbose: bool) -> tuple[Array, Flags]:
+def _chunk(column: Any, name: str, decimal: str, verbose: bool) -> tuple[Array, Flags]:
     """Return the numbers of some rows, and which of these have none; the index counts rows from 0."""
     import pandas as pd
 
@@ -315,12 +315,12 @@ def _chunk(column: Any, name: str, verbose: bool) -> tuple[Array, Flags]:
     if pd.api.types.is_bool_dtype(column.dtype):
         raise TypeError(f"column must hold numbers, got True and False in {name!r}")
     if not pd.api.types.is_numeric_dtype(column.dtype):
-        read = pd.to_numeric(there, errors="coerce")
-        wrong = there[read.isna()]
-        if len(wrong):
+        thousands = there.astype(str).str.contains(".", regex=False) & (decimal == ",")  # as many write them
+        read = pd.to_numeric(there.mask(thousands), errors="coerce")
+        if len(wrong := there[read.isna()]):
             text, where = str(wrong.iloc[0]), f"row {wrong.index[0] + 1} of {name!r}"
             said = _checks.shown(text) if verbose else "text"
-            raise TypeError(f"column must hold numbers, got {said} in {where}{_advice(text)}")
+            raise TypeError(f"column must hold numbers, got {said} in {where}{_advice(text, decimal)}")
         there = read.astype("float64")
     numbers = there.to_numpy(dtype={"i": np.int64, "u": np.uint64}.get(there.dtype.kind, np.float64))
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
@@ -331,9 +331,9 @@ def _chunk(column: Any, name: str, verbose: bool) -> tuple[Array, Flags]:
     return numbers, missing
 
 
-def _advice(text: str) -> str:
+def _advice(text: str, decimal: str) -> str:
+    if decimal == "," and "." in text:
+        return "; write thousands without a point, and leave decimal=',' out where that is the decimal mark"
     if _THOUSANDS.fullmatch(text.strip()):
         return "; write thousands without a comma, or give decimal=',' where it is the decimal mark"
-    if _DECIMAL_COMMA.fullmatch(text.strip()):
-        return "; give decimal=',' where the comma is the decimal mark"
-    return ""
+    return "; give decimal=',' where the comma is the decimal mark" * bool(_DECIMAL_COMMA.fullmatch(text))

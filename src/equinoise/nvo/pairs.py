@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import Any, Array, ArrayLike, Floats, Ints
 from equinoise.nvo.game import LimitedGame
 from equinoise.nvo.histogram import Binned, Histogram, sealed
@@ -101,11 +101,13 @@ class PairHistogram(Binned):
         Columns of different lengths raise ValueError. `n_bins` may be two numbers, `bounds` a pair for each.
         """
         bins = n_bins if isinstance(n_bins, tuple) else (n_bins, n_bins)
+        for name, pair in (("n_bins", bins), ("bounds", bounds)):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise TypeError(f"{name} must be a pair, one for each column, got {_checks.shown(pair)}")
         how: dict[str, Any] = {"percentile": percentile, "range_epsilon": range_epsilon, "margin": margin}
-        x, y = (
-            Histogram.from_values(values, k, bounds=limits, **how)
-            for values, k, limits in zip((first, second), bins, bounds, strict=True)
-        )
+        both = zip((first, second), bins, bounds, strict=True)
+        x, y = (Histogram.from_values(values, k, bounds=limits, **how) for values, k, limits in both)
+        _results.check_memory(x.n_bins, y.n_bins, "n_bins")
         if x.n != y.n:
             raise ValueError(f"second must have a value for each of the {x.n} in first, got {y.n}")
         cells = x.bin_of * y.n_bins + y.bin_of

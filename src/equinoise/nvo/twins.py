@@ -13,7 +13,7 @@ from equinoise.mechanisms.laplace import secure_geometric
 from equinoise.nvo.game import LEAST, checked_epsilon
 from equinoise.nvo.histogram import Histogram, Released, sealed
 from equinoise.nvo.profile import Profile, divergence
-from equinoise.nvo.release.composition import DELTA, Composition, between, compose_pure
+from equinoise.nvo.release.composition import COUNTABLE, DELTA, Composition, between, compose_pure
 
 METHODS = ("histogram", "one-draw")
 NEIGHBOURS = {"add-remove": 1, "replace": 2}  # how many counts a change of one record changes by one
@@ -51,8 +51,10 @@ class Twin(Released):
 
     def composed(self, rows: int, delta: float = DELTA) -> Composition:
         """Bound epsilon of all rows together: of a private histogram that of its counts, however many."""
-        found = self.epsilon if self.method == "histogram" else compose_pure(self.epsilon, rows, delta)
-        return Composition(rows, delta, found, found, found, "any data")
+        m = _checks.integer("rows", rows, 1, COUNTABLE)
+        share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+        found = self.epsilon if self.method == "histogram" else compose_pure(self.epsilon, m, share)
+        return Composition(m, share, found, found, found, "any data")
 
 
 def one_draw_private(histogram: Histogram, epsilon: float) -> Twin:
@@ -141,8 +143,7 @@ def simulated_geometric(epsilon: float, size: int, seed: int) -> Ints:
 def _begin(histogram: Histogram, epsilon: float) -> float:
     if not _checks.instance("histogram", histogram, Histogram).bounds_given:
         raise ValueError("histogram must have public bounds, got the data's own: these would not be private")
-    n_inside = histogram.inside.stop - histogram.inside.start
-    if n_inside < 3:
+    if (n_inside := histogram.inside.stop - histogram.inside.start) < 3:
         raise ValueError(f"histogram must have n_bins of at least 3 within its bounds, got {n_inside}")
     return checked_epsilon(epsilon)
 

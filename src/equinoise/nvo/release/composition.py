@@ -18,7 +18,7 @@ from equinoise.nvo.noise import Noise, at_once
 from equinoise.nvo.profile import Evaluation, Profile, released
 from equinoise.nvo.registry import SEARCHES
 
-DELTA = 1e-5
+DELTA, COUNTABLE = 1e-5, 2**53  # draws that floats tell apart
 _ORDERS = 1.0 + 2.0 ** np.arange(-3.0, 10.25, 0.5)  # of the Rényi divergences
 _FINEST = 0.05  # steps of the grid of losses, times the root of the number of draws
 _STEPS = 50  # and at least so many from 0 to the largest loss of a draw
@@ -87,7 +87,7 @@ def compose(
        Bounds*, TCC, propositions 1.3 and 1.4; Canonne, Kamath, Steinke (2020), *The Discrete Gaussian for
        Differential Privacy*, NeurIPS, for the conversion of Rényi divergences.
     """
-    m = _checks.integer("draws", draws, 1)
+    m = _checks.integer("draws", draws, 1, COUNTABLE)
     share = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     n, kinds = int(counts.sum()), np.argwhere(counts)
     largest = {-1: evaluation.epsilon[tuple(kinds.T)], 1: evaluation.epsilon_addition[tuple(kinds.T)]}
@@ -167,7 +167,7 @@ def resolve(
     this process, several are solved at a time, as many as 2 GiB have room for; `solve` is called in this
     thread unless an executor is given. The result is the same.
     """
-    histogram, m = profile.histogram, _checks.integer("rows", rows or profile.game.n, 1)
+    histogram, m = profile.histogram, _checks.integer("rows", rows or profile.game.n, 1, COUNTABLE)
     tried = histogram.n if records is None else min(_checks.integer("records", records, 1), histogram.n)
     if solve is None and profile.found_by is None:
         raise ValueError(f"profile must be a search's, to be solved again, got {profile.method!r}")
@@ -354,7 +354,7 @@ def epsilon_for_total(
     composed epsilon does not grow steadily. A profile that is not certified means too small an epsilon.
     """
     wanted = _checks.epsilon(total, "total", allow_infinite=False)
-    m = _checks.integer("rows", rows, 1)
+    m = _checks.integer("rows", rows, 1, COUNTABLE)
     low, high, attempt = wanted / m, wanted, between(wanted / m, wanted)
     best, tried = None, []
     while True:

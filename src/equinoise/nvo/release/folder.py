@@ -32,7 +32,8 @@ def own(name: str, folder: Path) -> Path:
 
 
 def _strange(folder: Path) -> list[str]:
-    return sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - _KNOWN)
+    here = sorted({path.name for path in folder.glob("*")} - _KNOWN)  # to walk a whole home takes minutes
+    return here or sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - _KNOWN)
 
 
 def cautions(folder: Path) -> list[str]:

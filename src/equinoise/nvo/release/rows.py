@@ -53,8 +53,9 @@ def draw_bins(pmf: Floats, size: int, seed: int | None = None) -> Ints:
     as are needed to tell on which side of the boundaries it falls: the first 64 nearly always do.
     """
     words = _system_words if seed is None else _seeded_words(seed)
-    shares = [Fraction(float(p)) for p in pmf]
-    total = sum(shares)
+    shares = [Fraction(p) for p in _checks.array("pmf", pmf, np.float64, (None,), low=0.0).tolist()]
+    if not (total := sum(shares)):
+        raise ValueError("pmf must not be all zero")
     bounds = [part / total for part in accumulate(shares)][:-1]  # bin x is [bounds[x - 1], bounds[x])
     bins = np.empty(size, dtype=np.int64)
     for start in range(0, size, _CHUNK):
