@@ -158,11 +158,12 @@ def array(
     *,
     low: float | None = None,
     high: float | None = None,
+    truth: bool = False,
 ) -> Array:
     """Return `value` as a C-contiguous array of `dtype` and `shape`, every entry finite and within range.
 
     None in `shape` leaves that length free, and None for `shape` everything. Integers are taken from integers
-    only, which `dtype` can hold. The result shares memory with `value` where nothing had to be converted.
+    only, which `dtype` can hold. With `truth`, truth values are 0 and 1. The result shares memory with `value` where nothing had to be converted.
     """
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
     present(name, value)
@@ -170,6 +171,8 @@ def array(
         given = np.asarray("text" if _long_text(value) else value)
     except (ValueError, RecursionError):
         raise TypeError(f"{name} must be an array of {kind}, got a ragged sequence") from None
+    if truth and given.dtype == np.bool_:
+        given = given.astype(np.int8)
     wanted = np.integer if kind == "integers" else np.number
     if not (np.issubdtype(given.dtype, wanted) or given.size == 0) or np.iscomplexobj(given):
         if given.dtype == object or (given.dtype == np.float64 and isinstance(value, list | tuple)):

@@ -174,6 +174,13 @@ def test_all_arms_and_times_are_what_each_is_alone(control):
     assert np.isnan(e[..., control]).all() if control is not None else not np.isnan(e).any()
 
 
+def test_truth_values_are_rewards_of_0_and_1():
+    paid, arms = np.array([True, False, True, True]), [0, 1, 1, 0]
+    for made in (confidence_sequence, lambda x, arms: e_value(x, 0.5, arms)):
+        np.testing.assert_array_equal(made(paid, arms=arms), made(paid.astype(float), arms=arms))
+
+
+
 @given(st.integers(1, 60), st.integers(0, 40), st.floats(0, 1), st.sampled_from([None, 0.5]))
 @settings(max_examples=60)
 def test_rewards_that_are_to_come_count_as_the_worst(n, pending, share, epsilon):

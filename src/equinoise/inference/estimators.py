@@ -288,9 +288,7 @@ def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: 
     pulled = _checks.array("arms", named, np.int64, None, low=0)
     if not pulled.ndim or not pulled.size:
         raise ValueError(f"arms must have at least one round, got shape {pulled.shape}")
-    paid = np.asarray(rewards)
-    paid = paid + 0 if paid.dtype == bool else paid
-    y = _checks.array("rewards", paid, np.float64, pulled.shape, **_PAID)
+    y = _checks.array("rewards", rewards, np.float64, pulled.shape, **_PAID, truth=True)
     given: Array = np.ones(pulled.shape) if propensities is None else np.asarray(propensities)
     whole = given.ndim == pulled.ndim + 1
     k = given.shape[-1] if whole else len(labels) or int(pulled.max()) + 1

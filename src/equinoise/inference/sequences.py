@@ -135,7 +135,7 @@ def confidence_sequence(
 
     Parameters
     ----------
-    rewards : float64[..., T] or Totals
+    rewards : float64[..., T], bool[..., T] or Totals
         In [0, 1], in the order of rounds; leading axes are replicates.
     arms : int64[..., T], optional
         The arm of each round, from 0. None is one arm.
@@ -306,7 +306,7 @@ def _checked(
         if arms is not None:
             raise ValueError("arms must be None where rewards are totals, which know their arms")
         return rewards, bets, shift
-    x = _checks.array("rewards", rewards, np.float64, None, low=0.0, high=1.0)
+    x = _checks.array("rewards", rewards, np.float64, None, low=0.0, high=1.0, truth=True)
     if not x.ndim:
         raise ValueError("rewards must have an axis of rounds, got a scalar")
     given: ArrayLike = np.zeros(x.shape, np.int64) if arms is None else arms
