@@ -163,7 +163,8 @@ def array(
     """Return `value` as a C-contiguous array of `dtype` and `shape`, every entry finite and within range.
 
     None in `shape` leaves that length free, and None for `shape` everything. Integers are taken from integers
-    only, which `dtype` can hold. With `truth`, truth values are 0 and 1. The result shares memory with `value` where nothing had to be converted.
+    only, which `dtype` can hold; with `truth` truth values are 0 and 1. The result shares memory with `value`
+    where nothing had to be converted.
     """
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
     present(name, value)
