@@ -180,7 +180,6 @@ def test_truth_values_are_rewards_of_0_and_1():
         np.testing.assert_array_equal(made(paid, arms=arms), made(paid.astype(float), arms=arms))
 
 
-
 @given(st.integers(1, 60), st.integers(0, 40), st.floats(0, 1), st.sampled_from([None, 0.5]))
 @settings(max_examples=60)
 def test_rewards_that_are_to_come_count_as_the_worst(n, pending, share, epsilon):
