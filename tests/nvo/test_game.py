@@ -157,14 +157,19 @@ def test_named_scales():
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "n_bins", "reach", "widest"),
-    [(1.0, 101, 0.06327907, 0.02531163), (4.0, 4, 0.04074629, 0.25), (1e-4, 101, 4.0, 1.6)],
+    ("epsilon", "n_bins", "wide", "widest"),
+    [
+        (1.0, 101, [1000.0, 4.0, 0.4, 0.16, 0.06327907], 0.02531163),
+        (0.1, 101, [1000.0, 4.0, 0.42033326], 0.16813330),  # 0.4 and 0.16 are near others
+        (4.0, 4, [1000.0, 4.0, 0.4, 0.04074629], 0.25),  # and 0.16 is near a step
+        (1e-4, 101, [1000.0, 4.0, 0.4, 0.16], 1.6),
+    ],
 )
-def test_default_scales_are_what_documents_say(epsilon, n_bins, reach, widest):
+def test_default_scales_are_what_documents_say(epsilon, n_bins, wide, widest):
     """The distance over which others hide a record is 0.04/(1 - e^-epsilon) of the range, at most four."""
     game = NoiseGame(histogram_of([0, 0, 1, 1, 1, 3], n_bins), epsilon)
     steps = np.geomspace(widest, 0.25 / n_bins, 8)
-    wanted = [1000.0, 4.0, 0.4, 0.16, reach, *steps, game.laplace("smallest").game.scales[0], 0.001 / n_bins]
+    wanted = [*wide, *steps, game.laplace("smallest").game.scales[0], 0.001 / n_bins]
     np.testing.assert_allclose(game.scales, np.unique(wanted)[::-1], rtol=1e-6)
 
 

@@ -129,6 +129,7 @@ _ROUNDED = 2.0**-50  # of a loss, eight times what rounding may add to it
 _WIDE = 1000.0, 4.0, 0.4, 0.16  # of default scales, in ranges: to the first all bins are alike
 _REACH = 0.04  # times 1/(1 - e^-epsilon): about how far a record's others are, of which it may be that part
 _STEPS, _FIRST, _LAST = 8, 0.4, 0.25  # and geometric steps, from a part of that to a part of a bin
+_APART = 1.1  # of two default scales that are nearer the larger one is enough
 
 
 def sufficient_scale(n: int, n_bins: int, epsilon: float) -> float:
@@ -154,8 +155,10 @@ def chosen_scales(scales: Any, histogram: Histogram, epsilon: float) -> Floats:
     if isinstance(scales, str) and scales == "default":
         reach = min(_REACH / -math.expm1(-epsilon), _WIDE[1])
         steps = _elementary.geometric(max(_FIRST * reach, 1.0 / bins), _LAST / bins, _STEPS)
+        some = np.unique([*_WIDE, reach, *steps])
+        some = some[np.append(some[1:] > _APART * some[:-1], True)]
         enough = uniform_scale(histogram, epsilon, "smallest")
-        return np.unique([*_WIDE, reach, *steps, enough, _NO_NOISE / bins])[::-1].copy()
+        return np.unique([*some, enough, _NO_NOISE / bins])[::-1].copy()
     return named("scales", scales, unit)
 
 
