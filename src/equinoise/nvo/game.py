@@ -115,7 +115,7 @@ class LimitedGame(Game):
         seed: int | None = 0,
         *,
         start: ArrayLike | None = None,
-        steps: int = 6_000_000,
+        steps: int = 9_000_000,
         replicate: int = 0,
         progress: bool = False,
     ) -> Profile:

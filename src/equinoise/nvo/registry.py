@@ -40,7 +40,7 @@ SEARCHES: dict[str, Search] = {
         method="anneal",
         source="ours; Kirkpatrick, Gelatt, Vecchi (1983), Optimization by Simulated Annealing",
         options={
-            "steps": Option("integer", 6_000_000, "proposals", low=0, high=10**10),
+            "steps": Option("integer", 9_000_000, "proposals", low=0, high=10**10),
             "replicate": Option("integer", 0, "which of the seed's streams to use", low=0, high=2**63 - 1),
         },
     ),

@@ -41,7 +41,7 @@ def anneal(
     seed: int | None = 0,
     replicate: int = 0,
     start: ArrayLike | None = None,
-    steps: int = 6_000_000,
+    steps: int = 9_000_000,
 ) -> Found:
     """Search by simulated annealing, as :meth:`equinoise.nvo.NoiseGame.anneal`.
 
