@@ -792,7 +792,7 @@ WRONG = [
     ([*GOOD, "--resolve", "foo"], "--resolve must be one of 'all', 'a number of records', got 'foo'"),
     ([*GOOD, "--whole", "--spike", "180.5"], "--spike must be a whole number for --whole, got 180.5"),
     ([*GOOD, "--restarts", str(2**63)], "--restarts must be an integer from 1 to 1000000, got 92233"),
-    ([*GOOD, "--restarts", "1000000"], "--restarts must be few enough for 2 GiB, got 1,000,000 of 4,264"),
+    ([*GOOD, "--restarts", "1000000"], "--restarts must be few enough for 2 GiB, got 1,000,000 of 4,920"),
     ([*GOOD, "--scales", "best"], "--scales must be one of"),
     ([*GOOD, "--scales", "1"], "--scales must be"),
     ([*GOOD, "--scales", "3.5,-1"], "--scales must be positive, got -1.0 at index 1"),
