@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_140,
     "games": 3_408,
     "efb": 2_717,
-    "nvo": 5_992,
+    "nvo": 5_995,
     "bandits": 5_292,
     "inference": 1_962,
     "experiments": 3_975,
