@@ -372,7 +372,7 @@ def _shaped(log: _Log, mean: Floats, stderr: Floats, difference: Floats, apart: 
     return Estimates(mean.reshape(*log.lead, k), stderr.reshape(*log.lead, k), (first, second), log.labels)
 
 
-def _of_rounds(name: str, value: Any, log: _Log, **limits: float) -> Floats:
+def _of_rounds(name: str, value: Any, log: _Log, **limits: Any) -> Floats:
     """Return what is given of K arms, by label or in turn, or of every round's, as float64[R, T, K]."""
     names = list(log.labels or range(log.n_arms))
     if hasattr(value, "keys"):  # a mapping, a series, or a frame with columns
