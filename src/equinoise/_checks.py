@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike
 from equinoise._typing import Array, ArrayLike, Flags
 
 MOST = 10**9  #: of what is counted and then gone through one by one, such as replicates
-LONGEST = 10**12  #: of trials or rounds of one replicate, which no cluster divides: a day or more
+MOST_ROUNDS = 10**12  #: of trials or rounds of one replicate, which no cluster divides: a day or more
 _LONGEST_SHOWN = 80  # characters of a value in a message
 _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}  # of what moves a terminal
 _LONGEST = 4000  # digits of an integer: Python writes no more than 4300

@@ -132,7 +132,7 @@ def simulate(
         raise ValueError(f"means must have one row for each of the {rows} replicates, got shape {of}")
     true_means.flags.writeable = False
     n_arms = true_means.shape[-1]
-    rounds = _checks.integer("horizon", horizon, n_arms, _checks.LONGEST)
+    rounds = _checks.integer("horizon", horizon, n_arms, _checks.MOST_ROUNDS)
     spread = _checks.number("sigma", sigma, 0.0, LARGEST)
     checkpoints = _results.checkpoints(rounds, n_checkpoints)
     late = _checks.integer("delay", delay, 0, MAX_HORIZON)

@@ -74,7 +74,9 @@ def _mend_streams() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for the rest of the process
-        elif str(getattr(stream, "errors", ""))[:3] in ("str", "sur") and hasattr(stream, "reconfigure"):
+            continue
+        lossless = getattr(stream, "errors", None) in ("strict", "surrogateescape")
+        if lossless and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

@@ -167,7 +167,7 @@ def self_play(
     >>> run.exploitability.shape, run.regret.shape, bool(run.exploitability[0, -1] < 0.1)
     ((1, 2), (1, 2, 2), True)
     """
-    trials = _checks.integer("horizon", horizon, 1, _checks.LONGEST)
+    trials = _checks.integer("horizon", horizon, 1, _checks.MOST_ROUNDS)
     budget = _checks.epsilon(epsilon)
     rule = _checks.choice("tuning", tuning, RULES) if isinstance(tuning, str) else None
     given = list(tuning) if isinstance(tuning, Sequence) and rule is None else [tuning]

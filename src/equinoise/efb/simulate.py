@@ -219,7 +219,7 @@ def simulate(
     _checks.instance("tree", tree, GameTree)
     if not _checks.instance("environment", environment, Environment, Schedule).tree.same_as(tree):
         raise ValueError("environment must be one on the given tree, got one on another tree")
-    trials = _checks.integer("horizon", horizon, 1, _checks.LONGEST)
+    trials = _checks.integer("horizon", horizon, 1, _checks.MOST_ROUNDS)
     schedule = environment if isinstance(environment, Schedule) else Schedule(((environment, trials),))
     if schedule.total < trials:
         raise ValueError(f"horizon must be at most the schedule's {schedule.total} trials, got {trials}")

@@ -294,14 +294,18 @@ def _numbers(
     if ends or several:  # as text: empty lines at the end of a single column are no rows
         options |= {"dtype": str, "na_filter": False}
         with _anew(file, (_MOST, "unpacked")) as (_, lines), pd.read_csv(lines, **options) as chunks:
-            rows = (row for chunk in chunks for row in chunk.to_numpy(dtype=object))
-            found = (("\n" in "".join(map(str, row))) if several else row[0] != "" for row in rows)
-            said = np.fromiter(found, dtype=np.bool_)
+            told = _broken if several else (lambda chunk: chunk[at].to_numpy() != "")
+            said = np.concatenate([told(chunk) for chunk in chunks])
         if several:
             joined = np.flatnonzero(said) + 1
         else:
             gap = gap[: gap.size - int(said[::-1].argmax())]
     return (np.concatenate(parts) if parts else np.empty(0)), gap, joined
+
+
+def _broken(chunk: Any) -> Flags:
+    """Return which rows of text have a line break in a field, bool[rows]."""
+    return np.array(["\n" in "".join(map(str, row)) for row in chunk.to_numpy(dtype=object)], dtype=np.bool_)
 
 
 def _chunk(column: Any, name: str, decimal: str, verbose: bool) -> tuple[Array, Flags]:
@@ -336,4 +340,6 @@ def _advice(text: str, decimal: str) -> str:
         return "; write thousands without a point, and leave decimal=',' out where that is the decimal mark"
     if _THOUSANDS.fullmatch(text.strip()):
         return "; write thousands without a comma, or give decimal=',' where it is the decimal mark"
-    return "; give decimal=',' where the comma is the decimal mark" * bool(_DECIMAL_COMMA.fullmatch(text))
+    if _DECIMAL_COMMA.fullmatch(text):
+        return "; give decimal=',' where the comma is the decimal mark"
+    return ""

@@ -143,7 +143,8 @@ def simulated_geometric(epsilon: float, size: int, seed: int) -> Ints:
 def _begin(histogram: Histogram, epsilon: float) -> float:
     if not _checks.instance("histogram", histogram, Histogram).bounds_given:
         raise ValueError("histogram must have public bounds, got the data's own: these would not be private")
-    if (n_inside := histogram.inside.stop - histogram.inside.start) < 3:
+    n_inside = histogram.inside.stop - histogram.inside.start
+    if n_inside < 3:
         raise ValueError(f"histogram must have n_bins of at least 3 within its bounds, got {n_inside}")
     return checked_epsilon(epsilon)
 

@@ -12,7 +12,7 @@ from equinoise.bandits.rewards import shares_of
 from equinoise.mechanisms import COUNTERS, secure_laplace
 
 _MOST_ROUNDS = 2**40
-_LOWEST = 1e-9  # below, nothing is learnt in any number of rounds that a live object can see
+_LEAST_EPSILON = 1e-9  # below, nothing is learnt in any number of rounds that a live object can see
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ class Setting:
         elif spec.private:
             raise ValueError("bounds must be (lo, hi): they say what one reward can change, got None")
         if spec.private:
-            if not _LOWEST <= _checks.epsilon(self.epsilon, allow_infinite=False) <= LARGEST:
-                raise ValueError(f"epsilon must be from {_LOWEST:g} to {LARGEST:g}, got {self.epsilon!r}")
+            epsilon = _checks.epsilon(self.epsilon, allow_infinite=False)
+            if not _LEAST_EPSILON <= epsilon <= LARGEST:
+                raise ValueError(f"epsilon must be from {_LEAST_EPSILON:g} to {LARGEST:g}, got {epsilon!r}")
             _checks.choice("noise", self.noise, ("secure", "float"))
         elif (self.epsilon, self.noise) != (None, None):
             raise ValueError(f"epsilon and noise must be None for the policy {self.policy!r}, which has none")

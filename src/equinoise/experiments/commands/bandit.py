@@ -55,7 +55,7 @@ class Parameters:
         n_arms = _checks.array("means", self.means, np.float64, (None,), low=low, high=high).size
         if not n_arms:
             raise ValueError("means must be at least one number, got none")
-        rounds = _checks.integer("horizon", self.horizon, n_arms, _checks.LONGEST)
+        rounds = _checks.integer("horizon", self.horizon, n_arms, _checks.MOST_ROUNDS)
         _results.check_work(self.n_replicates, rounds)
         if self.epsilon is None and spec.needs_epsilon:
             object.__setattr__(self, "epsilon", EPSILON)

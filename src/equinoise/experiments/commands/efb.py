@@ -47,7 +47,7 @@ class Parameters:
         if len({f"{epsilon:g}" for epsilon in self.epsilons}) < max(1, len(self.epsilons)):
             raise ValueError(f"epsilon must be values that differ, got {_checks.shown(self.epsilons)}")
         _checks.choice("learner", self.learner, efb.LEARNERS)
-        trials = _checks.integer("trials", self.trials, 1, _checks.LONGEST)
+        trials = _checks.integer("trials", self.trials, 1, _checks.MOST_ROUNDS)
         _results.check_work(len(replicates.checked_span(self.replicates)), trials)
         _checks.integer("checkpoints", self.checkpoints, 1, _results.MOST_CHECKPOINTS)
         if self.schedule and self.opponents != "uniform":
@@ -106,7 +106,7 @@ def _entry(text: str) -> tuple[int, Any]:
     trials, _, opponents = text.partition(":")
     if not trials.isdecimal() or not opponents:
         raise ValueError(f"schedule must be of TRIALS:OPPONENTS, such as 1000:uniform, got {text!r}")
-    return _checks.integer("schedule", int(trials), 1, _checks.LONGEST), _others("schedule", opponents)
+    return _checks.integer("schedule", int(trials), 1, _checks.MOST_ROUNDS), _others("schedule", opponents)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

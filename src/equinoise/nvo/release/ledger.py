@@ -95,8 +95,8 @@ def verify(folder: Path, beside: frozenset[str] = frozenset()) -> str:
         together = set(said.get("columns", ()))
         if together and beside and (said["column"] != folder.name or together != beside):
             raise _Changed("it must be that of its own column, beside all that were released with it")
-        for name, content in (("sample.csv", table), ("distribution.png", picture)):
-            kind = "sample" if content is table else "picture"
+        files = ("sample", "sample.csv", table), ("picture", "distribution.png", picture)
+        for kind, name, content in files:
             if hashlib.sha256(content).hexdigest() != said[kind]["sha256"]:
                 raise _Changed(f"{name} has another SHA-256 than the certificate says")
         rows = sum(1 for _ in csv.reader(io.StringIO(table.decode(), newline=""))) - 1
