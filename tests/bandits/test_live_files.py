@@ -8,12 +8,13 @@ import pathlib
 import stat
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from tests.bandits.test_live import CASES, PRIVATE_EACH, go_on, loaded, make, releases, saved, table
 
-from equinoise.bandits.live import DPKLUCB, UCB, UCB1, PrivateUCB
+from equinoise.bandits.live import DPKLUCB, UCB, UCB1, LazyDPTS, PrivateUCB
 
 __all__ = ["releases"]  # a fixture
 
@@ -73,6 +74,17 @@ def test_secure_sums_go_on_too(case, releases, tmp_path):
         assert saved(whole, tmp_path / "a") == saved(part, tmp_path / "b")
     if case in ("k-ary", "binary", "hybrid"):
         np.testing.assert_allclose(part.private_means[2:], part.means[2:], rtol=1e-7)
+
+
+@pytest.mark.parametrize("epsilon", [np.int64(1), np.float32(1.0), np.longdouble(1.0), Fraction(1)])
+@pytest.mark.parametrize("kind", [PrivateUCB, DPKLUCB, LazyDPTS])
+def test_an_epsilon_of_any_kind_of_number_is_the_float(kind, epsilon, tmp_path):
+    horizon = {"horizon": 100} if kind is PrivateUCB else {}
+    bandits = [kind(2, given, **horizon, noise="float", seed=1) for given in (epsilon, 1.0)]
+    for bandit in bandits:
+        go_on(bandit, 50, table(3))
+    assert saved(bandits[0], tmp_path / "a") == saved(bandits[1], tmp_path / "b")
+    assert type(kind.load(tmp_path / "a").epsilon) is float
 
 
 def test_tickets_are_of_their_rounds_arms(tmp_path):

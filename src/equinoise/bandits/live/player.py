@@ -40,6 +40,7 @@ class Setting:
             epsilon = _checks.epsilon(self.epsilon, allow_infinite=False)
             if not _LEAST_EPSILON <= epsilon <= LARGEST:
                 raise ValueError(f"epsilon must be from {_LEAST_EPSILON:g} to {LARGEST:g}, got {epsilon!r}")
+            vars(self).update(epsilon=epsilon)  # no number of NumPy's, which no file and no kernel takes
             _checks.choice("noise", self.noise, ("secure", "float"))
         elif (self.epsilon, self.noise) != (None, None):
             raise ValueError(f"epsilon and noise must be None for the policy {self.policy!r}, which has none")
