@@ -150,6 +150,15 @@ def present(name: str, value: Any) -> Any:
     return value
 
 
+def entries(name: str, value: Any, kind: str = "entries") -> Array:
+    """Return `value` as an array of its own type; refused are masked entries and ragged sequences."""
+    present(name, value)
+    try:
+        return np.asarray(value)
+    except (ValueError, RecursionError):
+        raise TypeError(f"{name} must be an array of {kind}, got a ragged sequence") from None
+
+
 def array(
     name: str,
     value: ArrayLike,
@@ -168,10 +177,7 @@ def array(
     """
     kind = "integers" if np.issubdtype(dtype, np.integer) else "numbers"
     present(name, value)
-    try:
-        given = np.asarray("text" if _long_text(value) else value)
-    except (ValueError, RecursionError):
-        raise TypeError(f"{name} must be an array of {kind}, got a ragged sequence") from None
+    given = entries(name, "text" if _long_text(value) else value, kind)
     if truth and given.dtype == np.bool_:
         given = given.astype(np.int8)
     wanted = np.integer if kind == "integers" else np.number

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from tests import naive_inference as naive
 
-from equinoise.inference import arm_means, kernels, off_policy_value, z_test
+from equinoise.inference import arm_means, estimators, kernels, off_policy_value, z_test
 
 MEANS = (0.3, 0.6)
 GREEDY = 0.4  # probability of a uniform draw
@@ -43,11 +43,8 @@ def every():
 
 def raw(arms, rewards, chances, kind, initial=0.0):
     """What the kernel computes, before NaN is put where nothing is known: means, and their variances."""
-    mean, cross = np.empty((len(arms), 2)), np.zeros((len(arms), 2, 2))
     logged = np.take_along_axis(chances, arms[..., None], 2)[..., 0]
-    at = kernels.KINDS.index(kind)
-    kernels.weighted_means((arms, rewards, logged, chances), at, initial, 0.5, np.empty((5, 2)), mean, cross)
-    return mean, cross
+    return estimators.weighted_sums((arms, rewards, logged, chances), 2, kind, initial, 0.5)
 
 
 @pytest.mark.parametrize("kind", ["ipw", "uniform"])
@@ -236,6 +233,86 @@ def test_what_is_not_needed_is_not_asked_for():
         arm_means([0, 10**13], [0.0, 1.0], method="ols")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounds_in_parts_are_the_same_bits(log, kind, monkeypatch):
+    rows = log[0], log[1], np.take_along_axis(log[2], log[0][..., None], 2)[..., 0], log[2]
+    whole, parts, rounds = estimators.weighted_sums(rows, 4, kind, 0.2, 0.7), [], log[0].shape[1]
+    monkeypatch.setattr(estimators, "_AT_ONCE", 300)
+    compiled = kernels.weighted_means
+    monkeypatch.setattr(kernels, "weighted_means", lambda *a: [parts.append(a[1]), compiled(*a)])
+    for one, other in zip(whole, estimators.weighted_sums(rows, 4, kind, 0.2, 0.7), strict=True):
+        np.testing.assert_array_equal(one, other)
+    each = 3 * (4 if kind in ("ols", "hajek") else 16)  # sums of products in a round
+    assert max(last - first for _, first, last in parts) == 300 // each
+    assert sum(last - first for _, first, last in parts) == 2 * rounds
+
+
+@pytest.mark.parametrize("method", ["ols", "batched-ols"])
+def test_arms_by_large_numbers_are_counted_before_work(method, monkeypatch):
+    """Their differences take the square of their number: item numbers as arms are too many."""
+    with pytest.raises(ValueError, match=r"^the number of arms must be one whose .* got 1000001, which take"):
+        arm_means([0, 10**6], [0.0, 1.0], method=method)
+    with pytest.raises(ValueError, match=r"^n_arms must be an integer from 2 to 1000000000, got 9"):
+        arm_means([0, 1], [0.0, 1.0], method=method, n_arms=2**63)
+    monkeypatch.setattr(estimators, "_MOST_SUMS", 1000)
+    assert arm_means([0, 9] * 50, [0.0, 1.0] * 50, method="ols").estimate[9] == 1.0
+    with pytest.raises(ValueError, match=r"^the rounds must be at most 10 for 10 arms and 'ipw', got 100"):
+        arm_means([0, 9] * 50, [0.0, 1.0] * 50, [0.5] * 100, method="ipw")
+
+
+class Other:
+    """A frame of another library: columns by name, and no keys."""
+
+    def __init__(self, columns, attribute):
+        self._columns = columns
+        setattr(self, attribute, list(columns))
+        if attribute == "column_names":  # as of Arrow, whose columns have no names
+            self.columns = [*columns.values()]
+
+    def __getitem__(self, name):
+        return self._columns[name]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.stack([*self._columns.values()], axis=-1)
+
+
+@pytest.mark.parametrize("attribute", ["columns", "column_names"])
+def test_frames_of_any_library_are_taken_by_name(attribute):
+    log = list("abba") * 25, [1.0, 0.5, 1.0, 0.0] * 25
+    chances, aims = {"b": np.full(100, 0.3), "a": np.full(100, 0.7)}, {"a": [0.9] * 100, "b": [0.1] * 100}
+    guessed = {"b": [0.2] * 100, "a": [0.6] * 100}
+    for method in ("ips", "dr"):
+        found = [
+            off_policy_value(frame(aims), *log, frame(chances), method=method, predicted=frame(guessed))
+            for frame in (pd.DataFrame, functools.partial(Other, attribute=attribute))
+        ]
+        assert found[0].estimate == found[1].estimate
+    assert arm_means(*log, Other(chances, attribute)).labels == ("b", "a")
+    with pytest.raises(ValueError, match="target must have the arms"):
+        off_policy_value(Other({"a": [0.9] * 100, "c": [0.1] * 100}, attribute), *log, [0.5] * 100)
+
+
+@pytest.mark.parametrize(
+    ("arms", "words"),
+    [
+        ([1, "1"] * 2, "^arms must be labels of one kind, got text and others"),
+        (["a", math.nan, "b", "a"], "^arms must be labels of one kind, got text and others"),
+        (np.array([0.5, math.nan] * 2, dtype=object), "^arms must have none missing, got nan"),
+        (np.array([None] * 4), "^arms must be labels of one kind, got some that cannot be compared"),
+        ([["a", "b"], ["a"]], "^arms must be an array"),
+    ],
+)
+def test_arms_are_neither_merged_nor_invented(arms, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        arm_means(arms, [0.0, 1.0] * 2, method="ols")
+
+
+def test_a_label_has_one_column():
+    twice = pd.DataFrame([[0.2, 0.5, 0.3]] * 4, columns=["b", "a", "a"])
+    with pytest.raises(ValueError, match="propensities must have one column for each arm"):
+        arm_means(list("abba"), [1.0] * 4, twice, method="ipw")
+
+
 # Another policy's value
 
 
@@ -358,6 +435,8 @@ ONE = [0, 1], [0.0, 1.0], [[0.5, 0.5]] * 2
         ("batches", ONE, {"method": "batched-ols", "batches": 0}),
         ("batches", ONE, {"method": "batched-ols", "batches": [0]}),
         ("n_arms", ONE[:2], {"method": "ols", "n_arms": 1}),
+        ("arms", ([[0], [0, 1]], *ONE[1:]), {}),
+        ("propensities", (*ONE[:2], [[0.5, 0.5], [1.0]]), {}),
     ],
 )
 def test_bad_arguments(argument, arguments, options):
@@ -372,6 +451,8 @@ def test_bad_arguments(argument, arguments, options):
         ("target", [[0.5, 0.5]], {}),
         ("target", [1.5, -0.5], {}),
         ("target", 1.0, {}),
+        ("target", [1.0], {}),
+        ("target", [[1.0], [0.5, 0.5]], {}),
         ("method", [0.5, 0.5], {"method": "dm"}),
         ("predicted", [0.5, 0.5], {"method": "dr", "predicted": [1.0, 2.0, 3.0]}),
     ],

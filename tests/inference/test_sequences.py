@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 
 import numba
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 from tests import naive_inference as naive
 
+from equinoise import _results
 from equinoise.bandits import UCB, interact
 from equinoise.bandits.replay.tableau import tableau
 from equinoise.inference import Totals, confidence_sequence, e_bh, e_value, shifted_interval
@@ -446,6 +448,22 @@ def test_bad_arguments(call, words):
     with pytest.raises((TypeError, ValueError), match=f"^{words}") as refused:
         call()
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("control", "factor"), [(None, 20), (0, 32)])
+def test_the_memory_of_many_arms_is_counted_whole(control, factor, monkeypatch):
+    x, arms = np.tile([0.0, 1.0], 2000), np.arange(4000) % 50
+    confidence_sequence(x, arms, control=control)  # compiles
+    tracemalloc.start()
+    confidence_sequence(x, arms, control=control)
+    used = tracemalloc.get_traced_memory()[1] / (8 * 4000 * 50)
+    tracemalloc.stop()
+    assert 0.8 * factor < used < factor
+    counted = []
+    monkeypatch.setattr(_results, "check_memory", lambda *given: counted.append(given))
+    confidence_sequence(x, arms, control=control)
+    assert counted == [(50, factor * 4000, "the largest number in arms")]
 
 
 def test_totals_stay_as_they_were_checked():

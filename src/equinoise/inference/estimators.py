@@ -26,16 +26,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from equinoise import _checks, _results
-from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Hashable, Ints, Mapping, NamedTuple
+from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Hashable, Ints, Mapping
+from equinoise.inference.logs import PAID, SUM, Log, checked_log, earlier_means, names_of, of_rounds
 from equinoise.inference.tests import Number, Numbers, as_given, z_test
 
 __all__ = ["Estimates", "arm_means", "off_policy_value"]
 
 METHODS = ("ols", "ipw", "hajek", "aipw", "batched-ols")
 WEIGHTS = ("uniform", "constant", "two-point")
-_SUM = 1e-6  # how far probabilities may be from a sum of one
-_LEAST = 1e-50  # of a propensity of what was pulled, so that squares stay finite
-_PAID: Any = {"low": -1e100, "high": 1e100}  # rewards, likewise
+_AT_ONCE = 2**28  # sums of products that a kernel makes before it hears Ctrl-C
+_MOST_SUMS = 10**14  # about a day of a processor
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,13 +171,13 @@ def arm_means(
     """
     kind = _checks.choice("method", method, METHODS)
     rate = _checks.choice("weights", weights, WEIGHTS)
-    first = _checks.number("initial", initial, **_PAID)
+    first = _checks.number("initial", initial, **PAID)
     falls = _checks.number("decay", decay, 0.0, 1.0, open_high=True)
     if kind == "aipw":
         kind = rate
     if propensities is None and kind in ("ipw", "hajek", *WEIGHTS):
         raise ValueError(f"propensities must be given for method {method!r}")
-    log = _log(arms, rewards, propensities, n_arms, zeros=kind not in ("ipw", "hajek", "uniform"))
+    log = checked_log(arms, rewards, propensities, n_arms, zeros=kind not in ("ipw", "hajek", "uniform"))
     if kind in WEIGHTS[1:] and not log.chance.size:
         raise ValueError(f"propensities must be those of all arms for weights {kind!r}, got one a round")
     if kind == "batched-ols":
@@ -233,17 +233,18 @@ def off_policy_value(
     kind = _checks.choice("method", method, ("ips", "snips", "dr"))
     if propensities is None:
         raise TypeError("propensities must be given, got None")
-    of: Any = target
-    keys = set(of.keys() if hasattr(of, "keys") else range((0, *np.shape(of))[-1]))
-    k = len(keys) or None if keys == set(range(len(keys))) else None
-    log = _log(arms, rewards, propensities, k, zeros=True)
-    p = _of_rounds("target", of, log, low=0.0, high=1.0)
-    if float(np.abs(p.sum(axis=-1) - 1.0).max()) > _SUM:
+    names = names_of(target)
+    k = (0, *_checks.entries("target", target).shape)[-1] if names is None else len(names)
+    numbered = names is None or set(names) == set(range(k))
+    log = checked_log(arms, rewards, propensities, None, zeros=True, least=k if numbered else 0)
+    p = of_rounds("target", target, log, low=0.0, high=1.0)
+    if float(np.abs(p.sum(axis=-1) - 1.0).max()) > SUM:
         raise ValueError("target must sum to 1 over the arms")
     at, y = log.arms[..., None], log.rewards
     w = np.take_along_axis(p, at, -1)[..., 0] / log.logged
     if kind == "dr":
-        q = _earlier_means(log) if predicted is None else _of_rounds("predicted", predicted, log, **_PAID)
+        _results.check_memory(y.size, 5 * log.n_arms, "the rounds")
+        q = earlier_means(log) if predicted is None else of_rounds("predicted", predicted, log, **PAID)
         terms = (p * q).sum(axis=-1) + w * (y - np.take_along_axis(q, at, -1)[..., 0])
     else:
         terms = w * y
@@ -256,71 +257,34 @@ def off_policy_value(
     return Estimates(value.reshape(log.lead)[()], spread.reshape(log.lead)[()])
 
 
-class _Log(NamedTuple):
-    """A checked log: R replicates in rows, and the shape that they came in."""
+def weighted_sums(
+    rows: tuple[Ints, Floats, Floats, Floats], k: int, kind: str, initial: float, decay: float
+) -> tuple[Floats, Floats]:
+    """Return means of K arms float64[R, K] and how they vary together float64[R, K, K], see the kernel."""
+    from equinoise.inference.kernels import HAJEK, KINDS, weighted_means
 
-    arms: Ints  # [R, T]
-    rewards: Floats
-    logged: Floats  # propensities of the arms that were pulled
-    chance: Floats  # of all arms, [R, T, K]; of length 0 where they are not known
-    n_arms: int
-    lead: tuple[int, ...]
-    labels: tuple[Hashable, ...]
-
-
-def _log(arms: Any, rewards: Any, propensities: Any, n_arms: int | None, zeros: bool = False) -> _Log:
-    """Check a log; `zeros` are propensities of 0 that are taken, of arms that were not pulled."""
-    for name, value in (("arms", arms), ("rewards", rewards), ("propensities", propensities)):
-        _checks.present(name, value)
-    named, labels = np.asarray(arms), tuple[Hashable, ...](getattr(propensities, "columns", ()))
-    if labels or named.dtype.kind in "OUSb":
-        try:
-            found, inverse = np.unique(named, return_inverse=True)
-        except TypeError:
-            raise TypeError("arms must be labels of one kind, got some that cannot be compared") from None
-        order = list(labels or found.tolist())
-        if missing := [label for label in found.tolist() if label not in order]:
-            raise ValueError(f"propensities must have a column for each arm, got none for {missing}")
-        named = np.array([order.index(label) for label in found.tolist()])[inverse].reshape(named.shape)
-        if not labels and np.ndim(propensities) == named.ndim + 1:
-            raise ValueError("propensities must be a frame with a column for each arm, where arms are labels")
-        labels = tuple(order)
-    pulled = _checks.array("arms", named, np.int64, None, low=0)
-    if not pulled.ndim or not pulled.size:
-        raise ValueError(f"arms must have at least one round, got shape {pulled.shape}")
-    y = _checks.array("rewards", rewards, np.float64, pulled.shape, **_PAID, truth=True)
-    given: Array = np.ones(pulled.shape) if propensities is None else np.asarray(propensities)
-    whole = given.ndim == pulled.ndim + 1
-    k = given.shape[-1] if whole else len(labels) or int(pulled.max()) + 1
-    _results.check_memory(pulled.size, k, "the rounds")
-    if n_arms is not None:
-        k = _checks.integer("n_arms", n_arms, k, k if whole else None)
-    if labels and k != len(labels):
-        raise ValueError(f"arms must be numbers where one of {k} was never pulled, got labels {list(labels)}")
-    chance = _checks.array("propensities", given, np.float64, (*pulled.shape, k)[: given.ndim], high=1.0)
-    if whole and pulled.max() >= k:
-        raise ValueError(f"arms must be less than the {k} of the propensities, got {pulled.max()}")
-    logged = np.take_along_axis(chance, pulled[..., None], -1)[..., 0] if whole else chance
-    if not (logged > 0.0).all() or not (chance >= 0.0 if zeros else chance > 0.0).all():
-        raise ValueError("propensities must all be positive here, got one of 0 or less: see `weights`")
-    if logged.min() < _LEAST:
-        raise ValueError(f"propensities of what was pulled must be at least {_LEAST:g}, got {logged.min():g}")
-    if whole:
-        worst = float(np.abs(chance.sum(axis=-1) - 1.0).max())
-        if worst > _SUM:
-            raise ValueError(f"propensities must sum to 1 in every round, got a sum that is off by {worst:g}")
-    flat = -1, pulled.shape[-1]
-    chance = chance.reshape(*flat, k) if whole else np.empty((0, 0, 0))
-    rows = pulled.reshape(flat), y.reshape(flat), logged.reshape(flat)
-    return _Log(*rows, chance, k, pulled.shape[:-1], labels)
+    (n_runs, rounds), number = rows[0].shape, KINDS.index(kind)
+    _results.check_memory(k, n_runs * (7 * k + 10), "the number of arms")  # seven arrays [R, K, K] in all
+    each = n_runs * (k if number <= HAJEK else k * k)  # sums of products in a round
+    if rounds * each > _MOST_SUMS:
+        most = f"at most {_MOST_SUMS // each:,} for {k:,} arms and {kind!r}"
+        raise ValueError(f"the rounds must be {most}, got {rounds:,}")
+    mean, cross, work = np.zeros((n_runs, k)), np.zeros((n_runs, k, k)), np.zeros((n_runs, 5, k))
+    step = max(_AT_ONCE // each, 1)
+    for again in (False, True):
+        work[:, :4] = 0.0
+        for first in range(0, rounds, step):
+            part = again, first, min(first + step, rounds)
+            weighted_means(rows, part, number, initial, decay, work, mean, cross)
+        if not again:
+            with np.errstate(invalid="ignore"):  # of an arm never pulled
+                mean /= work[:, 4]
+    return mean, cross
 
 
-def _weighted(kind: str, log: _Log, initial: float = 0.0, decay: float = 0.0) -> Estimates:
-    from equinoise.inference.kernels import KINDS, weighted_means
-
+def _weighted(kind: str, log: Log, initial: float = 0.0, decay: float = 0.0) -> Estimates:
     n_runs, k = len(log.arms), log.n_arms
-    mean, cross = np.empty((n_runs, k)), np.zeros((n_runs, k, k))
-    weighted_means(log[:4], KINDS.index(kind), initial, decay, np.empty((5, k)), mean, cross)
+    mean, cross = weighted_sums(log[:4], k, kind, initial, decay)
     cells = (np.arange(n_runs)[:, None] * k + log.arms).ravel()
     pulls = np.bincount(cells, minlength=n_runs * k).reshape(n_runs, k)
     mean = np.where(pulls > 0, mean, np.nan)
@@ -334,7 +298,7 @@ def _weighted(kind: str, log: _Log, initial: float = 0.0, decay: float = 0.0) ->
     return _shaped(log, mean, np.sqrt(variance), difference, np.sqrt(np.maximum(apart, 0.0)))
 
 
-def _batched(log: _Log, batches: int | ArrayLike) -> Estimates:
+def _batched(log: Log, batches: int | ArrayLike) -> Estimates:
     (n_runs, rounds), k = log.arms.shape, log.n_arms
     if isinstance(batches, int | np.integer):
         count = min(_checks.integer("batches", batches, 1), rounds)
@@ -342,6 +306,7 @@ def _batched(log: _Log, batches: int | ArrayLike) -> Estimates:
     else:
         batch = _checks.array("batches", batches, np.int64, (rounds,), low=0, high=rounds - 1)
         count = int(batch.max()) + 1
+    _results.check_memory(k, n_runs * (k * (5 * count + 3) + 8 * count), "the number of arms")
     cell = ((np.arange(n_runs)[:, None] * count + batch) * k + log.arms).ravel()
     middle = log.rewards.mean(axis=1)
     y = (log.rewards - middle[:, None]).ravel()
@@ -365,30 +330,8 @@ def _added(mean: Floats, variance: Floats, weight: Floats | None = None) -> tupl
     return (scale * mean).sum(axis=1) / scale.sum(axis=1), np.sqrt((w > 0.0).sum(axis=1)) / total
 
 
-def _shaped(log: _Log, mean: Floats, stderr: Floats, difference: Floats, apart: Floats) -> Estimates:
+def _shaped(log: Log, mean: Floats, stderr: Floats, difference: Floats, apart: Floats) -> Estimates:
     """Return estimates of arms [R, K] and of differences [R, K, K] in the shape of the log."""
     k, same = log.n_arms, np.eye(log.n_arms, dtype=bool)
     first, second = (np.where(same, np.nan, part).reshape(*log.lead, k, k) for part in (difference, apart))
     return Estimates(mean.reshape(*log.lead, k), stderr.reshape(*log.lead, k), (first, second), log.labels)
-
-
-def _of_rounds(name: str, value: Any, log: _Log, **limits: Any) -> Floats:
-    """Return what is given of K arms, by label or in turn, or of every round's, as float64[R, T, K]."""
-    names = list(log.labels or range(log.n_arms))
-    if hasattr(value, "keys"):  # a mapping, a series, or a frame with columns
-        if set(value.keys()) != set(names) or len(value.keys()) > len(names):
-            raise ValueError(f"{name} must have the arms {names}, got {list(value.keys())}")
-        value = np.stack([np.asarray(value[label]) for label in names], axis=-1)
-    given = _checks.array(name, value, np.float64, None, **limits)
-    shape = (*log.lead, log.arms.shape[1], log.n_arms)
-    if given.shape not in {shape, shape[-2:], shape[-1:]}:
-        raise ValueError(f"{name} must have shape ({log.n_arms},) or {shape}, got {given.shape}")
-    made: Floats = np.broadcast_to(given, shape).reshape(-1, *shape[-2:])
-    return made
-
-
-def _earlier_means(log: _Log) -> Floats:
-    """Return the mean of each arm's rewards before each round, float64[R, T, K]; 0 before there are any."""
-    took = log.arms[..., None] == np.arange(log.n_arms)
-    sums, pulls = (np.cumsum(part, axis=1) - part for part in (took * log.rewards[..., None], took * 1.0))
-    return np.asarray(sums / np.fmax(pulls, 1.0))

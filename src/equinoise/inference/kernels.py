@@ -85,58 +85,65 @@ def lowest_means(level: Floats, totals: Floats, bets: Floats, out: Floats) -> No
 
 Log = tuple[Ints, Floats, Floats, Floats]
 KINDS = ("ols", "hajek", "ipw", "uniform", "constant", "two-point")
-_HAJEK, _IPW, _CONSTANT, _TWO_POINT = 1, 2, 4, 5
+HAJEK = 1  # up to which kinds only the arm that was pulled has a weight
+_IPW, _CONSTANT, _TWO_POINT = 2, 4, 5
 
 
 @njit
 def weighted_means(
-    log: Log, kind: int, first: float, decay: float, work: Floats, mean: Floats, cross: Floats
+    log: Log,
+    part: tuple[bool, int, int],
+    kind: int,
+    initial: float,
+    decay: float,
+    work: Floats,
+    mean: Floats,
+    cross: Floats,
 ) -> None:
-    """Write mean = sum_t h_t Gamma_t / H, H = sum_t h_t, float64[R, K], and how the means vary together.
+    """Add rounds to mean = sum_t h_t Gamma_t, or, the second time, to how the means vary together.
 
-    cross[r, a, b] = sum_t u_t(a) u_t(b), u_t = h_t (Gamma_t - mean)/H: float64[R, K, K], its lower triangle.
+    mean float64[R, K]; work float64[R, 5, K] gets H = sum_t h_t at work[:, 4]. The second time mean is
+    sum_t h_t Gamma_t / H, and cross[r, a, b] = sum_t u_t(a) u_t(b), u_t = h_t (Gamma_t - mean)/H: float64[R,
+    K, K], its lower triangle. Both times the rest of work begins with zeros. The part is whether it is the
+    second time, the first round and the one after the last.
     The log is arms int64[R, T], rewards and the propensities that were logged float64[R, T], those of all
-    arms float64[R, T, K] (of length 0 where the kind needs none); work float64[5, K]. The plug-in is the
-    mean of an arm's earlier rewards, `first` before there are any, and 0 for "ipw".
+    arms float64[R, T, K] (of length 0 where the kind needs none). The plug-in is the mean of an arm's earlier
+    rewards, `initial` before there are any, and 0 for "ipw".
     """
     arms, rewards, logged, chance = log
+    again, first, last = part
     n_rounds, n_arms = arms.shape[1], mean.shape[1]
     for r in range(arms.shape[0]):
-        for again in range(2):
-            for k in range(n_arms):
-                work[0, k], work[1, k], work[2, k] = 0.0, 0.0, 0.0
+        known = work[r]
+        for t in range(first, last):
+            pulled, y = arms[r, t], rewards[r, t]
+            low, high = (pulled, pulled + 1) if kind <= HAJEK else (0, n_arms)  # the arms with a weight
+            t1 = t + 1.0
+            bad = (1.0 - decay) / ((1.0 - decay) + n_rounds * (t1 / n_rounds) ** decay - t1)
+            for k in range(low, high):
+                hit = 1.0 if k == pulled else 0.0
+                weight, term = hit, y
+                if kind == HAJEK:
+                    weight = hit / logged[r, t]
+                elif kind >= _IPW:
+                    guess = known[0, k] / known[1, k] if known[1, k] > 0.0 else initial
+                    guess = 0.0 if kind == _IPW else guess
+                    weight, term = 1.0, guess + hit * (y - guess) / logged[r, t]
+                if kind == _CONSTANT:
+                    weight = np.sqrt(chance[r, t, k])
+                elif kind == _TWO_POINT:
+                    e = chance[r, t, k]
+                    share = min((1.0 - e) * bad + e / (1.0 + n_rounds - t1), 1.0) * (1.0 - known[2, k])
+                    known[2, k] += share
+                    weight = np.sqrt(max(share, 0.0) * e)
                 if again:
-                    mean[r, k] /= work[4, k]
+                    known[3, k] = weight * (term - mean[r, k]) / known[4, k]
                 else:
-                    mean[r, k], work[4, k] = 0.0, 0.0
-            for t in range(n_rounds):
-                pulled, y = arms[r, t], rewards[r, t]
-                t1 = t + 1.0
-                bad = (1.0 - decay) / ((1.0 - decay) + n_rounds * (t1 / n_rounds) ** decay - t1)
-                for k in range(n_arms):
-                    hit = 1.0 if k == pulled else 0.0
-                    weight, term = hit, y
-                    if kind == _HAJEK:
-                        weight = hit / logged[r, t]
-                    elif kind >= _IPW:
-                        guess = work[0, k] / work[1, k] if work[1, k] > 0.0 else first
-                        guess = 0.0 if kind == _IPW else guess
-                        weight, term = 1.0, guess + hit * (y - guess) / logged[r, t]
-                    if kind == _CONSTANT:
-                        weight = np.sqrt(chance[r, t, k])
-                    elif kind == _TWO_POINT:
-                        e = chance[r, t, k]
-                        part = min((1.0 - e) * bad + e / (1.0 + n_rounds - t1), 1.0) * (1.0 - work[2, k])
-                        work[2, k] += part
-                        weight = np.sqrt(max(part, 0.0) * e)
-                    if again:
-                        work[3, k] = weight * (term - mean[r, k]) / work[4, k]
-                    else:
-                        work[4, k] += weight
-                        mean[r, k] += weight * term
-                if again:
-                    for a in range(n_arms):
-                        for b in range(a + 1):
-                            cross[r, a, b] += work[3, a] * work[3, b]
-                work[0, pulled] += y
-                work[1, pulled] += 1.0
+                    known[4, k] += weight
+                    mean[r, k] += weight * term
+            if again:
+                for a in range(low, high):
+                    for b in range(low, a + 1):
+                        cross[r, a, b] += known[3, a] * known[3, b]
+            known[0, pulled] += y
+            known[1, pulled] += 1.0

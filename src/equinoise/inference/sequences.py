@@ -36,6 +36,7 @@ from equinoise.inference.shift import shifted
 from equinoise.inference.tests import ALTERNATIVES, Numbers, together
 
 _HALVINGS = 24
+_ALONE, _COMPARED = 20, 32  # arrays float64[..., T, K] at once, without a control and with one
 
 
 def _bets(c: Floats, weight: Floats) -> Floats:
@@ -148,7 +149,8 @@ def confidence_sequence(
     control : int, optional
         An arm: then of each other arm's mean less that of this one; NaN for itself.
     simultaneous : bool
-        Whether all means (or differences) hold together, by Bonferroni, or each alone.
+        Whether all means (or differences) hold together, by Bonferroni over the arms that there are, or each
+        alone. At all looks together, where these are the same at each: see ``report``.
 
     Returns
     -------
@@ -176,7 +178,7 @@ def confidence_sequence(
     >>> [end.round(2) for end in confidence_sequence(Totals([100, 50], [31, 30.0]), control=0)]
     [array([  nan, -0.02]), array([ nan, 0.57])]
     """
-    of, bets, shift = _checked(rewards, arms, method, epsilon)
+    of, bets, shift = _checked(rewards, arms, method, epsilon, control)
     wrong = _checks.number("alpha", alpha, 0.0, 1.0, open_low=True, open_high=True)
     sides, known = of.sides(control), of.pulls > 0
     if control is not None:
@@ -234,7 +236,7 @@ def e_value(
     array([  1.3,   8.3, 142.2])
     """
     side = ALTERNATIVES.index(_checks.choice("alternative", alternative, ALTERNATIVES))
-    of, bets, shift = _checked(rewards, arms, method, epsilon)
+    of, bets, shift = _checked(rewards, arms, method, epsilon, control)
     if (null is None) is (control is None):
         raise ValueError("null must be given, or control in its place, and not both")
     mean = _checks.array("null", 0.0 if null is None else null, np.float64, None, low=0.0, high=1.0)
@@ -297,7 +299,7 @@ def e_bh(e_values: ArrayLike, alpha: float = 0.05) -> Flags:
 
 
 def _checked(
-    rewards: ArrayLike | Totals, arms: ArrayLike | None, method: str, epsilon: float | None
+    rewards: ArrayLike | Totals, arms: ArrayLike | None, method: str, epsilon: float | None, control: object
 ) -> tuple[Totals, Floats, Floats]:
     """Return totals after every round, bets, and the shift."""
     bets = _METHODS[_checks.choice("method", method, _METHODS)]
@@ -312,7 +314,8 @@ def _checked(
     given: ArrayLike = np.zeros(x.shape, np.int64) if arms is None else arms
     pulled = _checks.array("arms", given, np.int64, x.shape, low=0)
     k = int(pulled.max(initial=0)) + 1
-    _results.check_memory(k, 4 * x.size, "the largest number in arms")
+    each = _ALONE if control is None else _COMPARED
+    _results.check_memory(k, each * x.size, "the largest number in arms")
     took = pulled[..., None] == np.arange(k)
     sums = (np.cumsum(np.where(took, x[..., None] ** power, 0.0), axis=-2) for power in (1, 2))
     return Totals(np.cumsum(took, axis=-2), *sums), bets, shift
