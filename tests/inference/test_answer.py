@@ -1,6 +1,7 @@
 """An experiment's answer: the intervals of confidence sequences, in the rewards' units, and a sentence."""
 
 import re
+from fractions import Fraction
 
 import matplotlib
 import numpy as np
@@ -192,9 +193,51 @@ def test_what_is_still_to_come_is_named():
     assert made.verdict.endswith(" 40 rewards are still to come, and count as the worst that they may be.")
 
 
+def test_what_a_report_promises_is_of_the_same_arms_at_every_look():
+    """Bonferroni counts the arms so far, so an arm that comes later is in no promise made before it."""
+    bandit = bandits.UCB(2)
+    for t in range(200):
+        bandit.update(bandit.select(), t % 2)
+    assert "one control at every look" in bandit.report().assumed
+    one = confidence_sequence(Totals([100, 100], [50.0, 40.0]))
+    planned = confidence_sequence(Totals([100, 100, 0], [50.0, 40.0, 0.0]))
+    assert (planned[0][:2] < one[0]).all() and (planned[1][:2] > one[1]).all()
+
+
+def test_what_is_assumed_has_the_digits_of_what_was_given():
+    made = report(Totals([5, 5], [1.0, 2.0]), alpha=Fraction(1, 20), bounds=(1e9, 1e9 + 0.001))
+    assert "chance of at most 0.05 any" in made.assumed
+    assert "rewards from 1000000000 to 1000000000.001, each" in made.assumed
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
+        (
+            lambda: report(Totals(np.ones((3, 4, 2), int), np.zeros((3, 4, 2)))),
+            ValueError,
+            "totals must be of K",
+        ),
+        (
+            lambda: report(Totals([[500, 500], [10, 10]], [[250.0, 400.0], [5.0, 5.0]])),
+            ValueError,
+            "totals must be of one experiment",
+        ),
+        (
+            lambda: report(Totals([[500, 500], [510, 510]], [[250.0, 400.0], [249.0, 405.0]])),
+            ValueError,
+            "totals must be of one experiment",
+        ),
+        (
+            lambda: report(Totals([[500, 500], [510, 510]], [[250.0, 400.0], [261.0, 405.0]])),
+            ValueError,
+            "totals must be of one experiment",
+        ),
+        (
+            lambda: bandits.report(pd.DataFrame({"arm": [1, "1"], "reward": [1, 0]})),
+            ValueError,
+            "column 'arm' must",
+        ),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), control=2), ValueError, "control must be"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), labels=["a"]), ValueError, "labels must be 2"),
         (lambda: report(Totals([5, 5], [1.0, 2.0]), labels="aa"), ValueError, "labels must be 2 different"),

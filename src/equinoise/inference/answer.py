@@ -87,7 +87,8 @@ def report(
     """Answer which arms are better or worse than a control, by confidence sequences.
 
     The intervals of several times are intersected. What would be shown by more rounds is looked for in up to
-    1,000 times as many, in which all totals grow alike: a guess, and no promise.
+    1,000 times as many, in which all totals grow alike: a guess, and no promise. Several reports hold at once
+    where all have the same arms and control; an arm that comes later may be in all, first with no pulls.
 
     Parameters
     ----------
@@ -125,6 +126,8 @@ def report(
     if not ends_of[0] < ends_of[1]:
         raise ValueError(f"bounds must be (lo, hi), got {_checks.shown(bounds)}")
     k = totals.pulls.shape[-1]
+    if totals.pulls.ndim > 2:
+        raise ValueError(f"totals must be of K arms, or [T, K] at T times, got shape {totals.pulls.shape}")
     arm = _checks.integer("control", control, 0, k - 1)
     given = list(range(k) if labels is None else _checks.instance("labels", labels, Iterable))
     if len(given) != k or len({str(name) for name in given}) < k:
@@ -132,6 +135,10 @@ def report(
     names = [*map(_checks.line, given)]
     base, span = ends_of[0], ends_of[1] - ends_of[0]
     over = Totals(*(part.reshape(-1, k) for part in vars(totals).values()))
+    more, won = (np.diff(part, axis=0) for part in (over.pulls, over.reward_sum))
+    near = 1e-9 * over.pulls[1:]
+    if ((more < 0) | (won < -near) | (won > more + near)).any():
+        raise ValueError("totals must be of one experiment over time, got others")
     last = Totals(*(part[-1] for part in vars(over).values()))
     low, high = (base + span * end for end in _together(over, None, alpha, method))
     means = np.where(over.pulls > 0, base + span * over.reward_sum / np.maximum(over.pulls, 1), np.nan)
@@ -141,10 +148,11 @@ def report(
     columns = {"arm": given, "pulls": last.pulls, "mean": mean, "low": low[-1], "high": high[-1]}
     columns |= dict(zip(("difference", "difference_low", "difference_high"), away, strict=True))
     assumed = (
-        f"With a chance of at most {alpha:g} any mean is ever outside its interval, and with at most as much "
-        "any difference outside its own, whatever chose the arms, and whenever one looks or stops. That "
-        f"takes rewards from {base:g} to {base + span:g}, each with its arm's mean whatever came before, and "
-        "none that is missing because of what it is."
+        f"With a chance of at most {float(alpha):g} any mean is ever outside its interval, and with at most "
+        "as much any difference outside its own, whatever chose the arms, and whenever one looks or stops. "
+        "That takes these arms and one control at every look, "
+        f"rewards from {base:.15g} to {base + span:.15g}, each with its arm's mean whatever came before, "
+        "and none that is missing because of what it is."
     )
     crossed = (low[-1] > high[-1]) | (away[1] > away[2])
     if crossed.any():

@@ -140,6 +140,9 @@ class Bandit(Live):
         By default the first arm in play is the control. The answer comes from the true rewards: it is not
         private. What is still to come counts as the worst that it may be, so good news may come sooner than
         bad; cancel what will never come. ValueError for a bandit without bounds, whose means may be anything.
+
+        Reports hold together while arms and control stay as they are: after :meth:`add_arm`, or with another
+        control, those before and after hold with a chance each of their own.
         """
         if self.bounds is None:
             raise ValueError("report needs bounds of the rewards, and this bandit has none")

@@ -316,6 +316,8 @@ def report(
     B is better than A, by 0.6 (0.5 to 0.693).
     """
     labels, arms = arm_column(frame, arm)
+    if len({*map(str, labels)}) < len(labels):
+        raise ValueError(f"column {arm!r} must hold arms of different names, got {_checks.shown(labels)}")
     low, high = check_bounds(bounds)
     values = (number_column(frame, "reward", reward, low, high) - low) / (high - low)
     if control is not None and control not in labels:
