@@ -28,7 +28,7 @@ BUDGETS = {
 }
 # Rooms that are larger than planned: they may shrink, and not grow.
 STILL = {
-    "core": 2_323,
+    "core": 2_326,
     "mechanisms": 1_140,
     "games": 3_408,
     "efb": 2_717,

@@ -19,6 +19,7 @@ import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from types import FunctionType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -375,3 +376,31 @@ def test_ctrl_c_stops_tasks_on_threads():
     assert took < 2.0
     assert "%" in screen
     assert "Traceback" not in screen
+
+
+# Recipes
+
+
+class Remote:
+    """What ``ray.remote`` makes of a function, and of nothing else; tasks are done at once."""
+
+    def __init__(self, function):
+        if not isinstance(function, FunctionType):
+            raise TypeError("The @ray.remote decorator must be applied to either a function or a class.")
+        self.function = function
+
+    def remote(self, *args):
+        made = Future()
+        made.set_result(self.function(*pickle.loads(pickle.dumps(args))))
+        return SimpleNamespace(future=lambda: made)
+
+
+def test_the_recipe_for_ray_takes_what_is_submitted(monkeypatch):
+    text = (SOURCE.parent / "docs" / "scale.md").read_text(encoding="utf-8")
+    recipe = re.search(r"## Ray\n.*?```python\n(.*?)```", text, re.DOTALL)[1]
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(remote=Remote))
+    names = {}
+    exec(recipe, names)
+    task = functools.partial(square, power=3)
+    found = replicates.run(task, 40, block=7, executor=names["RayExecutor"]())
+    np.testing.assert_array_equal(found["power"], expected(40, 3)["power"])

@@ -7,6 +7,7 @@ import itertools
 import math
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,17 @@ def test_a_parameter_that_a_point_leaves_out_is_as_its_run_says_with_all_digits(
     assert new["seed"].dropna().unique().tolist() == [2**62 + 1]
     assert new["seed"].isna().sum() == 10
     assert not new.attrs
+
+
+def test_results_called_like_a_parameter_are_kept():
+    def measured(mean):
+        frame = pd.DataFrame({"replicate": [0, 1], "mean": [mean + 0.1, mean + 0.2], "regret": [5.0, 6.0]})
+        return SimpleNamespace(to_frame=lambda: frame)
+
+    frame = replicates.sweep(measured, {"mean": [1.0, 2.0]}).to_frame()
+    assert list(frame) == ["mean", "replicate", "run_mean", "regret"]
+    assert frame["mean"].tolist() == [1.0, 1.0, 2.0, 2.0]
+    assert frame["run_mean"].tolist() == [1.1, 1.2, 2.1, 2.2]
 
 
 def test_a_word_is_what_the_run_used():

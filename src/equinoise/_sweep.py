@@ -56,7 +56,8 @@ class Sweep:
         """Return all runs' long frames in one, parameters first, with what made each run and the version.
 
         A parameter is as it was given, or text where it is neither numbers of 64 bits nor words alone. One
-        that a point leaves out is as its run says, or missing; a word, as the mechanism's, is the run's.
+        that a point leaves out is as its run says, or missing; a word, as the mechanism's, is the run's. A
+        result called like a parameter, such as ``mean``, is ``run_mean``.
         """
         return self._joined([run.to_frame() for run in self.runs])
 
@@ -79,6 +80,8 @@ class Sweep:
         made = [a | {k: v for k, v in b.items() if not type(a.get(k)) is type(v) is str} for a, b in pairs]
         whole = pd.concat(frames, ignore_index=True)
         sizes, names = [len(frame) for frame in frames], names_of(self.points)
+        results = {name: f"run_{name}" for name in names if name not in names_of(told)}
+        whole = whole.rename(columns=results)
         names += [name for name in names_of(told) if name not in names and name not in whole]
         cells = {name: _column([one.get(name) for one in made]) for name in names}
         columns = {name: pd.Series(**own).repeat(sizes).array for name, own in cells.items()}
