@@ -87,6 +87,13 @@ REFUSED = [
     (_checks.choice, ("rule", "c", ("a", "b")), {}, ValueError, "rule must be one of 'a', 'b', got 'c'"),
     (_checks.choice, ("rule", 1, ("a", "b")), {}, TypeError, "rule must be one of 'a', 'b', got 1"),
     (_checks.path, ("out", "a\0b"), {}, ValueError, r"out must have no null byte, got 'a\x00b'"),
+    (
+        _checks.path,
+        ("out", "a\ud800b"),
+        {},
+        ValueError,
+        r"out must be a path in this system's letters, got 'a\ud",
+    ),
     (_checks.flag, ("f", 1), {}, TypeError, "f must be True or False, got 1"),
     (_checks.flag, ("f", "x" * 1000), {}, TypeError, "f must be True or False, got '" + "x" * 76 + "..."),
 ]

@@ -132,6 +132,10 @@ def path(name: str, value: object) -> str:
         raise TypeError(f"{name} must be a str or a path, got {shown(value)}")
     if "\0" in str(value):
         raise ValueError(f"{name} must have no null byte, got {shown(value)}")
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be a path in this system's letters, got {shown(value)}") from None
     return os.fspath(value)
 
 

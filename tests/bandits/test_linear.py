@@ -505,7 +505,7 @@ BAD = {
     "n_replicates": NO_COUNT,
     "seed": (-1, 0.5, "0"),
     "ridge": (0.0, -1.0, math.nan, math.inf, "1", None, 1e-11),
-    "delta": (0.0, 1.0, -1, 2, math.nan, None),
+    "delta": (0.0, 1e-310, 1.0, -1, 2, math.nan, None),
     "sigma": (-1.0, math.nan, math.inf, "1", None, 1e7),
     "reward": ("normal", None, 1),
     "clip": ((1.0, 0.0), (0.0, 0.0), (0.0,), 3.0, (0.0, math.inf), (math.nan, 1.0), "ab", (0, 1, 2)),

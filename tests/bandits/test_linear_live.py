@@ -234,6 +234,7 @@ def test_widths_are_made_for_any_number_of_pulls_and_take_no_room(before, tmp_pa
         ("horizon must be None without", {"horizon": 9}),
         ("ridge must be", {"ridge": 0.0}),
         ("delta must be", {"delta": 1.0}),
+        ("delta must be", {"delta": 5e-324}),
         ("sigma must be", {"sigma": np.nan}),
         ("bounds must be", {"bounds": (1.0, 0.0)}),
         ("noise must be one of", {"noise": "none"}),

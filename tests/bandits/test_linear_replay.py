@@ -117,6 +117,7 @@ LOG = a_log(30).assign(text="a", gap=[None, *[1.0] * 29])
         ({"ridge": 0.0}, "ridge must be"),
         ({"ridge": 1e-12}, "ridge must be at least 1e-10 times"),
         ({"delta": 1.0}, "delta must be"),
+        ({"delta": 1e-310}, "delta must be"),
         ({"sigma": -1.0}, "sigma must be"),
         ({"seed": -1}, "seed must be"),
         ({"replicate": -1}, "replicate must be"),

@@ -455,7 +455,7 @@ CASES = [
         "tableau": (
             TABLE[0], TABLE[:1], np.empty((5, 0)), TABLE * math.nan, TABLE + math.inf, "a", None,
             TABLE.astype(complex), [[1, 2], [3]], TABLE.astype(str), TABLE.astype(str).astype(object),
-            pd.DataFrame(TABLE.astype(str)), pd.DataFrame(TABLE).replace(1.0, None),
+            pd.DataFrame(TABLE.astype(str)), pd.DataFrame(TABLE).replace(1.0, None), 10**400, [[10**400, 1]],
         ),
         "epsilon": (None, 0, -1, math.nan, "1", True),
         "seed": (-1, 0.5, "0"),

@@ -379,6 +379,14 @@ def test_no_threads_for_numba_is_one_line():
     assert (done.returncode, done.stderr) == (1, said)
 
 
+def test_a_date_that_no_package_can_read_is_one_line():
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "SOURCE_DATE_EPOCH": "x"}
+    script = [sys.executable, "-m", "equinoise", "games"]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True)
+    said = "equinoise: SOURCE_DATE_EPOCH must be a whole number, got 'x'.\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
 EARLY = """
     import signal, sys
     from importlib import import_module

@@ -118,6 +118,8 @@ def test_utility_inverts_the_loss():
         environment.utility(math.nan)
     with pytest.raises(ValueError, match="loss"):
         environment.utility(np.array([0.5, math.nan]))
+    with pytest.raises(TypeError, match="loss must be an array of entries, got a ragged sequence"):
+        environment.utility([[0.5], [0.5, 1.0]])
 
 
 def test_what_it_prints():

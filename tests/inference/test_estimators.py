@@ -106,6 +106,14 @@ def test_shares_of_the_two_point_rate_add_up_and_fall_back_to_the_constant_one(l
     assert two_point.stderr == pytest.approx(constant.stderr, rel=1e-12)
 
 
+def test_a_decay_that_is_nearly_1_decides_by_its_limit(log):
+    """The shares go on as the decay goes to 1: weights are not those of rounding."""
+    made = [arm_means(*log, weights="two-point", decay=1.0 - gap) for gap in (1e-9, 1e-13, 2.0**-53)]
+    for other in made[1:]:
+        assert other.estimate == pytest.approx(made[0].estimate, rel=1e-6)
+        assert other.stderr == pytest.approx(made[0].stderr, rel=1e-6)
+
+
 def test_batched_differences_against_loops(log):
     arms, rewards, _ = log
     batches = np.arange(120) * 7 // 120

@@ -437,3 +437,5 @@ def test_damaged_states(change):
         BinaryCounter.from_state(missing)
     with pytest.raises(ValueError, match=r"^state must be"):
         BinaryCounter.from_state(None)
+    with pytest.raises(ValueError, match=r"^state must be"):
+        BinaryCounter.from_state(np.array([1.0]))

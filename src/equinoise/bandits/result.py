@@ -1,5 +1,6 @@
 """What a simulation of a bandit policy returns: arm means, their bias with intervals, and the regret."""
 
+import contextlib
 import math
 import numbers
 from dataclasses import dataclass
@@ -46,7 +47,9 @@ def numbers_of(values: Any) -> Array:
     """Return values that are numbers or truth values, of whatever type, as numbers; others as they are."""
     given = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
     known = given.dtype == object and all(isinstance(one, numbers.Real | np.bool_) for one in given.flat)
-    return given.astype(np.float64) if known or given.dtype == bool else given
+    with contextlib.suppress(OverflowError):  # whole numbers beyond all floats stay as they are
+        return given.astype(np.float64) if known or given.dtype == bool else given
+    return given
 
 
 def arm_means(arms: Ints, rewards: Floats, n_arms: int) -> tuple[Ints, Floats]:

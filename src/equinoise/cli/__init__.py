@@ -126,6 +126,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = _warn
         try:
             os.getcwd()  # noqa: PTH109 - where the folder was removed, all else fails in worse words
+            date = os.environ.get("SOURCE_DATE_EPOCH", "0")  # which NumPy and Matplotlib read, in worse words
+            if not date.isdecimal():
+                raise WrongUse(f"SOURCE_DATE_EPOCH must be a whole number, got {date[:80]!r}.")
             with _hearing():
                 code = app(args=arguments, prog_name="equinoise", standalone_mode=False)
             sys.stdout.flush()

@@ -139,10 +139,10 @@ class Environment:
             missing = "the payoff_range that the losses stand for, and this environment has none"
             raise ValueError(f"utility needs {missing}")
         low, high = self.payoff_range
-        if np.ndim(loss) == 0:
+        if not _checks.entries("loss", loss).ndim:
             value = _checks.number("loss", loss)
             return high * (1.0 - value) + low * value
-        values = _checks.array("loss", loss, np.float64, (None,) * np.ndim(loss))
+        values = _checks.array("loss", loss, np.float64, None)
         return high * (1.0 - values) + low * values  # the difference of the two may overflow, this does not
 
 

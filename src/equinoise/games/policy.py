@@ -85,7 +85,8 @@ class Policy:
         """Return ``{infoset label: {action label: probability}}``, which :func:`load` takes of an opponent.
 
         A label that is empty or repeated, or not there, is replaced by the number as a string: of the infoset
-        in the tree, of the action in its infoset. So every action has its entry.
+        in the tree, of the action in its infoset; where that is the label of another, all of them are. So
+        every action has its entry.
         """
         tree, values, result = self.tree, self.values.tolist(), {}
         actions, bounds = tree.action_labels or ("",) * tree.n_actions, tree.action_ptr.tolist()

@@ -119,7 +119,8 @@ def weighted_means(
             pulled, y = arms[r, t], rewards[r, t]
             low, high = (pulled, pulled + 1) if kind <= HAJEK else (0, n_arms)  # the arms with a weight
             t1 = t + 1.0
-            bad = (1.0 - decay) / ((1.0 - decay) + n_rounds * (t1 / n_rounds) ** decay - t1)
+            falls = 1.0 - decay  # of a sum T (t/T)^decay - t that is mostly rounding where this is small
+            bad = falls / (falls + t1 * np.expm1(falls * np.log(n_rounds / t1)))
             for k in range(low, high):
                 hit = 1.0 if k == pulled else 0.0
                 weight, term = hit, y

@@ -85,7 +85,11 @@ class Totals:
         if isinstance(s, np.ndarray) and s.shape == n.shape and s.dtype.kind == "f":
             s = np.where((n == 0) & np.isnan(s), 0.0, s)
         s = _checks.array("reward_sum", s, np.float64, None, low=0.0)
-        q = s if self.square_sum is None else _checks.array("square_sum", self.square_sum, np.float64, None)
+        q = (
+            s
+            if self.square_sum is None
+            else _checks.array("square_sum", self.square_sum, np.float64, None, high=2.0**54)
+        )
         n, s, q, more = together(pulls=n, reward_sum=s, square_sum=q, pending=more)
         if not n.ndim or not n.shape[-1]:
             raise ValueError(f"pulls must have an axis of arms, at least one, got shape {n.shape}")
@@ -286,8 +290,7 @@ def e_bh(e_values: ArrayLike, alpha: float = 0.05) -> Flags:
     array([ True,  True, False, False])
     """
     wrong = _checks.number("alpha", alpha, 0.0, 1.0, open_low=True, open_high=True)
-    _checks.present("e_values", e_values)
-    e = np.asarray(e_values)
+    e = _checks.entries("e_values", e_values)
     if e.dtype.kind not in "iuf" or not e.ndim:
         raise TypeError(f"e_values must be an array of numbers, got {_checks.shown(e_values)}")
     if (e < 0.0).any():

@@ -186,7 +186,7 @@ def shifted_interval(low: Numbers, high: Numbers, epsilon: Numbers) -> tuple[Num
     """
     budget = positive("epsilon", epsilon, finite=False, zero=True)
     for name, end in (("low", low), ("high", high)):
-        _checks.array(name, np.nan_to_num(end), np.float64, None, low=0.0, high=1.0)
+        _checks.array(name, np.nan_to_num(_checks.entries(name, end)), np.float64, None, low=0.0, high=1.0)
     below, above, budget = together(low=np.asarray(low), high=np.asarray(high), epsilon=budget)
     if (below > above).any():
         raise ValueError(f"low must be at most high, got {_checks.shown(low)} and {_checks.shown(high)}")

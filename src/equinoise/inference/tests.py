@@ -156,8 +156,7 @@ def at_least(k: Floats, total: Floats, chance: Floats) -> Floats:
 
 def positive(name: str, value: ArrayLike, *, finite: bool = True, zero: bool = False) -> Floats:
     """Return positive numbers as float64[...]; also infinity with ``finite=False``, and 0 with `zero`."""
-    _checks.present(name, value)
-    given = np.asarray(value)
+    given = _checks.entries(name, value)
     infinite = given == np.inf if given.dtype.kind == "f" and not finite else np.False_
     known = np.where(infinite, 1.0, given) if infinite.any() else given
     numbers = _checks.array(name, known, np.float64, None)

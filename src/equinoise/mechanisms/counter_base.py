@@ -180,7 +180,7 @@ class Counter(Live):
             make: Any = cls
             counter: Self = make(**state["options"], seed=None if state["key"] is None else 0)
             counter._restore(state)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise ValueError(f"state must be one of a {cls.__name__}: {_checks.line(error)}") from error
         return counter
 

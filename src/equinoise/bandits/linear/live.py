@@ -10,7 +10,14 @@ from equinoise._live import Live, locked, whole
 from equinoise._random import stream_key
 from equinoise._typing import Any, ArrayLike, DataFrame, Floats, Ints, Mapping, PathLike, Self, Sequence
 from equinoise.bandits.linear import kernels, task
-from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, checked_sizes, regular_ridge
+from equinoise.bandits.linear.simulate import (
+    LARGEST,
+    LEAST_DELTA,
+    MAX_HORIZON,
+    POLICIES,
+    checked_sizes,
+    regular_ridge,
+)
 from equinoise.bandits.policies.registry import check_bounds
 from equinoise.bandits.result import UNSEEDED, arm_labels, means_of
 from equinoise.bandits.rewards import make_streams
@@ -114,7 +121,7 @@ class LinearBandit(Live):
             "bounds": [self._low, self._high],
             "ridge": regular,
             "noise": _checks.choice("noise", noise, ("secure", "float")),
-            "delta": _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True),
+            "delta": _checks.number("delta", delta, LEAST_DELTA, 1.0, open_high=True),
             "sigma": _checks.number("sigma", sigma, 0.0, LARGEST),
             "n_arms": [*self.arms] if isinstance(self.arms[0], str) else k,
             "seed": _checks.seed(seed),

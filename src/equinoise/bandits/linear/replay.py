@@ -4,7 +4,7 @@ import numpy as np
 
 from equinoise import _checks
 from equinoise._typing import Any, DataFrame, Hashable, Ints, Mapping, Sequence, Words
-from equinoise.bandits.linear.simulate import LARGEST, MAX_HORIZON, POLICIES, regular_ridge
+from equinoise.bandits.linear.simulate import LARGEST, LEAST_DELTA, MAX_HORIZON, POLICIES, regular_ridge
 from equinoise.bandits.replay.logged import Replay, number_column, walked
 
 
@@ -64,7 +64,7 @@ def replay(
         raise TypeError(f"contexts must be names of columns, at least one, got {_checks.shown(contexts)}")
     x = np.stack([number_column(frame, "contexts", name, -LARGEST, LARGEST) for name in contexts], axis=1)
     budget, regular = row.checked_epsilon(epsilon, 0.0), regular_ridge(ridge, x)
-    failure = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    failure = _checks.number("delta", delta, LEAST_DELTA, 1.0, open_high=True)
     widths = regular, failure, _checks.number("sigma", sigma, 0.0, LARGEST)
 
     def play(k: int, order: Ints, told: Any, rounds: int, key: Words, first: int) -> tuple[Ints, None]:

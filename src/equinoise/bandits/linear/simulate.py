@@ -43,6 +43,7 @@ _ALL = (
 
 POLICIES: Mapping[str, LinearPolicy] = {row.name: row for row in _ALL}
 
+LEAST_DELTA = 1e-100  # much below, widths overflow
 LARGEST = 1e6  # entry of contexts and coefficients, and sigma
 MAX_HORIZON = 10**8  # widths are tabulated
 _MOST = 2**27  # numbers of all regressions of a replicate: 1 GiB
@@ -184,8 +185,8 @@ def simulate(
     n_replicates, seed, n_checkpoints, block, executor, progress, resume
         As in :func:`equinoise.bandits.simulate`; contexts and noise of rewards are the same for all policies.
     ridge, delta, sigma : float
-        Ridge is positive, at least the largest squared length of a context times 1e-10; delta in (0, 1) is
-        how often a width may fail; sigma the deviation of Gaussian rewards, 1 in the width of binary ones.
+        Ridge is positive, at least the largest squared length of a context times 1e-10; delta in [1e-100, 1)
+        is how often a width may fail; sigma the deviation of Gaussian rewards, 1 in the width of binary ones.
     reward : {"gaussian", "binary"}
         Binary rewards are 1 with probability (1 + theta'x)/2, else -1, so theta'x must stay within [-1, 1].
     clip : (float, float), optional
@@ -241,7 +242,7 @@ def simulate(
         given = _checks.array("contexts", contexts, np.float64, (rounds, k, d), low=-LARGEST, high=LARGEST)
         given = given.copy()
     regular = regular_ridge(ridge, given)
-    failure = _checks.number("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    failure = _checks.number("delta", delta, LEAST_DELTA, 1.0, open_high=True)
     deviation = _checks.number("sigma", sigma, 0.0, LARGEST)
     binary = _checks.choice("reward", reward, ("gaussian", "binary")) == "binary"
     if binary:
