@@ -133,6 +133,8 @@ def test_merging_refuses_gaps_overlaps_other_runs_and_damage(tmp_path):
     refused("^folders must be at least one, got none")
     with pytest.raises(TypeError, match=r"^folders must be a list of paths"):
         replicates.merge(str(a), tmp_path / "new")
+    with pytest.raises(TypeError, match=r"^folders must be a list of paths, got None"):
+        replicates.merge(None, tmp_path / "new")
     refused("^folder must be an empty one, got '.*/d'", a, b, to="d")
     shutil.copytree(d, tmp_path / "hole")
     run(tmp_path / "hole", range(9, 12), value=3.0)

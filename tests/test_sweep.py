@@ -153,6 +153,8 @@ def test_what_cannot_be_is_refused_before_any_work(monkeypatch, tmp_path, grid, 
     assert not (tmp_path / "kept").exists()
     with pytest.raises(TypeError, match=r"^function must be callable, got 'ucb'"):
         replicates.sweep("ucb", {"seed": [0]})
+    with pytest.raises(TypeError, match=r"^resume must be a str or a path, got 0"):
+        replicates.sweep(SIMULATE, {"policy": ["ucb"]}, resume=0)
 
 
 class Plain:

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from equinoise import _checks, _files
-from equinoise._typing import Any, Array, Callable, Iterator, Sequence, TypeVar
+from equinoise._typing import Any, Array, Callable, Iterable, Iterator, Sequence, TypeVar
 from equinoise._version import __version__
 
 _KIND = "equinoise replicates, version 1"
@@ -133,7 +133,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
     ...     merged, replicates.run(squares, 4, resume=f"{there}/whole")
     (range(0, 4), {'square': array([0, 1, 4, 9])})
     """
-    if isinstance(folders, str | os.PathLike):
+    if isinstance(folders, str | os.PathLike) or not isinstance(folders, Iterable):
         raise TypeError(f"folders must be a list of paths, got {_checks.shown(folders)}")
     given = [Path(_checks.path("folders", one)) for one in folders]
     target = _files.writable_folder("folder", _checks.path("folder", folder))

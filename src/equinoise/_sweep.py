@@ -125,8 +125,9 @@ def sweep(
     >>> len(sweep(task, [{"policy": "ucb"}, {"policy": "uniform", "seed": 1}]).to_frame())
     40
     """
-    points = checked(function, grid, kept=resume is not None)
-    return perform(function, points, executor=executor, resume=resume, progress=progress)
+    folder = None if resume is None else _checks.path("resume", resume)
+    points = checked(function, grid, kept=folder is not None)
+    return perform(function, points, executor=executor, resume=folder, progress=progress)
 
 
 def checked(function: Callable[..., Any], grid: Any, kept: bool) -> tuple[dict[str, Any], ...]:

@@ -326,6 +326,7 @@ def test_replicates_that_are_none_are_refused(capsys, text):
     assert main([*BANDIT, f"--replicates={text}"]) == 2
     err = capsys.readouterr().err
     assert err.startswith("equinoise: --replicates must be ") and err.count("\n") == 1
+    assert "range" not in err  # which nobody wrote
 
 
 def test_replicates_are_said_once(capsys):

@@ -195,6 +195,8 @@ def test_delta_is_taken_off():
         ({"events": [lambda outputs: outputs[:, :0]]}, "events"),
         ({"events": [lambda outputs: outputs[:, 0]]}, "events"),
         ({"events": [lambda outputs: outputs[:5]]}, "events"),
+        ({"events": [np.zeros(3)]}, "events"),
+        ({"events": values}, "events"),
     ],
 )
 def test_wrong_use_is_refused(wrong, named):

@@ -84,8 +84,8 @@ def taken(context: typer.Context, parameters: Any, **changed: Any) -> Any:
 def span(text: str) -> int | range:
     """Return what --replicates says: a number, or a slice A:B of the replicates A to B - 1."""
     found = re.fullmatch(r"(?:([0-9]{1,30}):)?([0-9]{1,30})", text)
-    if not found:
-        raise ValueError(f"replicates must be a number or a slice A:B, got {text!r}")
+    if not found or (found[1] and int(found[1]) >= int(found[2])):
+        raise ValueError(f"replicates must be a number or a slice A:B with A below B, got {text!r}")
     first, end = int(found[1] or 0), int(found[2])
     return range(first, end) if first else end
 

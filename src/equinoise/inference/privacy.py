@@ -121,6 +121,8 @@ def audit(
     _results.check_memory(n, 2, "size")
     level = _checks.number("alpha", alpha, 0.0, 1.0, open_low=True, open_high=True)
     views = (values, differences, steps, low_bits) if events is None else events
+    if not all(map(callable, _checks.instance("events", views, Sequence))):
+        raise TypeError(f"events must be callables, got {_checks.shown(views)}")
     of = np.random.SeedSequence(_checks.integer("seed", seed, 0))
     words = iter(of.generate_state(2 * len(pairs) + 2, np.uint32).tolist())
     best: tuple[float, Any] = (-np.inf, None)
