@@ -154,7 +154,7 @@ def confidence_sequence(
         An arm: then of each other arm's mean less that of this one; NaN for itself.
     simultaneous : bool
         Whether all means (or differences) hold together, by Bonferroni over the arms that there are, or each
-        alone. At all looks together, where these are the same at each: see ``report``.
+        alone. At all looks together, where the arms are the same at each.
 
     Returns
     -------
