@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_140,
     "games": 3_408,
     "efb": 2_717,
-    "nvo": 6_002,
+    "nvo": 6_069,
     "bandits": 5_293,
     "inference": 1_962,
     "experiments": 3_975,
