@@ -32,6 +32,8 @@ _LEAST_PART, _MOST_UNITS, _SMALLEST_NEED = 0.05, 20, 1e-100
 _GAINED = 1e-3  # by which part a row with a rounding must fail to be added
 _USED = 1e-9  # a smaller part of a bin's records is rounding
 _SMALLEST = 1e-6  # where a row fails, a tangent is no nearer to 0 than this part of the mass
+_MASS = 1e-13  # of what is there: a smaller one is none
+_LEAST_SCALE = 1e-6  # of the largest mass: with smaller units HiGHS loses its way
 _STALLED = 4
 _GRID = np.linspace(-1.0, 1.0, 9)
 _WIDTHS = 4.0 * 0.25 ** np.arange(8)
@@ -57,8 +59,8 @@ class Cuts:
     The keys of `rows` are (bin or NO_BIN, place, sign, rounding), and what they lead to are numbers of
     `views`, (place, rounding), the occupied bins' first: counted float64[R, V] there are what a bin's records
     leave, rounded. Tangents: bins int64[j], at which mass, points float64[j], of which kind, whole bool[j],
-    and for how many programs unused, idle int64[j]. parts float64[R, V] are the last program's, and last the
-    basis that it ended in, by kinds of columns and rows.
+    and for how many programs unused, idle int64[j]. parts float64[R, V] are the last program's, last the
+    basis that it ended in, by kinds of columns and rows, and `programs` their number.
     """
 
     def __init__(self, problem: Problem, seconds: float) -> None:
@@ -79,6 +81,7 @@ class Cuts:
         self.parts = np.full((n_bins, n_scales), 1.0 / n_scales)
         self.solver = Solver()
         self.last: list[list[Any]] = []
+        self.programs = 0
 
     def relax(self, node: Node, gap: float, enough: float = math.inf, part: float = 0.0) -> Solution:
         """Bound a node: solve, add what fails, until near: by `gap`, or a part of what enough lacks."""
@@ -215,12 +218,13 @@ class Cuts:
         """
         from scipy.sparse import vstack
 
+        self.programs += 1
         problem = self.problem
         n_bins, n_scales, _ = problem.masses.shape
         bins, places, signs, roundings = (np.array(part) for part in zip(*self.rows, strict=True))
         seen, left_there = np.array(list(self.rows.values())), np.stack(self.counted, axis=2)
         scale = np.einsum("kv,kvx->x", self.parts, left_there)
-        scale = np.maximum(scale, 1e-12 * scale.max())
+        scale = np.maximum(scale, _LEAST_SCALE * scale.max())
         first_mass, first_rest = n_bins * n_scales, n_bins * n_scales + len(scale)
         n_columns = first_rest + (1 if elastic else n_bins)
         # rows, each divided by its size
@@ -268,7 +272,7 @@ class Cuts:
         low, high = np.zeros(n_columns), np.full(n_columns, np.inf)
         low[first_rest:] = 0.0 if elastic else -np.inf
         high[: node.allowed.size] = node.allowed.ravel()
-        equal = self._equalities(left_there / scale, n_columns)
+        equal = self._equalities(node, left_there / scale, n_columns)
         ones = np.repeat([1.0, 0.0], [n_bins, len(scale)])
         limits = np.column_stack([np.append(np.full(len(sides), -np.inf), ones), np.append(sides, ones)])
         columns, matrix = np.column_stack([low, high]), vstack([upper, equal], format="csr")
@@ -301,12 +305,12 @@ class Cuts:
         more = (np.append(part, np.full(size, self.solver.basic))[:size] for part, size in pairs)
         return np.concatenate(list(more))
 
-    def _equalities(self, mass: Floats, n_columns: int) -> Any:
+    def _equalities(self, node: Node, mass: Floats, n_columns: int) -> Any:
         """Return the matrix of: parts of a bin add up to one, and masses are what the parts make them."""
         n_bins, n_scales, _ = self.problem.masses.shape
         n_types, of_needed = n_bins * n_scales, np.arange(mass.shape[2])
         mass = mass.reshape(n_types, -1)
-        types, at = np.nonzero(mass > 1e-13)
+        types, at = np.nonzero((mass > _MASS) & node.allowed.reshape(-1, 1))
         entries = [
             (np.repeat(np.arange(n_bins), n_scales), np.arange(n_types), np.ones(n_types)),
             (n_bins + at, types, mass[types, at]),

@@ -44,15 +44,11 @@ class Solver:
 
         columns float64[n, 2] are limits of x, rows float64[m, 2] of matrix x. None: none keeps them in time.
         """
-        program = self.of.HighsLp()
-        program.num_row_, program.num_col_ = matrix.shape
-        program.col_cost_ = cost
-        program.col_lower_, program.col_upper_ = columns.T.copy()
-        program.row_lower_, program.row_upper_ = rows.T.copy()
-        entries = program.a_matrix_
-        entries.format_ = self.of.MatrixFormat.kRowwise
-        entries.start_, entries.index_, entries.value_ = matrix.indptr, matrix.indices, matrix.data
-        self.highs.passModel(program)
+        by_rows, least = int(self.of.MatrixFormat.kRowwise), int(self.of.ObjSense.kMinimize)
+        sizes = len(columns), len(rows), matrix.nnz, by_rows, least, 0.0
+        limits = cost, *columns.T.copy(), *rows.T.copy()
+        entries = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+        self.highs.passModel(*sizes, *limits, *entries, np.zeros(len(cost), dtype=np.int32))  # none is whole
         end = self.highs.getRunTime() + seconds
         self.highs.setOptionValue("time_limit", end if math.isfinite(end) else self.of.kHighsInf)
         if basis is None or not self._runs(basis):
