@@ -312,7 +312,9 @@ def test_without_bounds_and_with_a_seed_there_are_warnings(capsys):
     assert re.search(r"^equinoise: warning: without --bounds .*own smallest and largest value", err)
     assert re.search(r"^equinoise: warning: with --seed .*not private$", err, re.MULTILINE)
     assert re.search(
-        r"^equinoise: warning: the sample is .* from the data \(Wasserstein\)$", err, re.MULTILINE
+        r"^equinoise: warning: the sample is .* from the data \(Wasserstein\), where chance .* 0\.3$",
+        err,
+        re.MULTILINE,
     )
     assert len(err.splitlines()) == 3
     certificate = json.loads(Path("a/certificate.json").read_text(encoding="utf-8"))
@@ -700,6 +702,20 @@ def test_another_method_releases_the_sample_and_all_stand_beside_each_other(caps
     assert "of any data set" in certificate["promise"]
     assert len(read("release/sample.csv")) == 41
     assert len(json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))["beside"]) == 5
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("many", [False, True])
+def test_half_of_the_records_where_they_are_looked_at(capsys, monkeypatch, many):
+    """With ten thousand bins they are not: nothing is said of them then, and all else is as it was."""
+    monkeypatch.setattr(composition, "_MOST_MASSES", 0 if many else 2**21)
+    assert main([*GOOD, "--search", "best-response", "--resolve", "1"]) == 0
+    out = capsys.readouterr().out
+    assert ("half of the records" in out) is not many
+    order = [out.index(words) for words in ("removal, the worst record", "solved again", "addition of one")]
+    assert order == sorted(order)
+    private = json.loads(Path("release/private/run.json").read_text(encoding="utf-8"))
+    assert (private["certificate"]["composed"]["median"] is None) is many
 
 
 @pytest.mark.compiled

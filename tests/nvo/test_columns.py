@@ -110,7 +110,7 @@ class Zeros(io.RawIOBase):
 
 def tar_of(path, *members, **header):
     """Write an archive of files, by names and sizes, the first of which is a small table."""
-    packed = path.suffix.removeprefix(".").replace("tar", "")
+    packed = path.suffix.removeprefix(".").replace("tar", "").replace("tgz", "gz")
     with tarfile.open(path, f"w:{packed}", format=tarfile.PAX_FORMAT) as archive:
         for name, size in (("people.csv", 8), *members):
             one = tarfile.TarInfo(name)
@@ -130,7 +130,7 @@ def test_an_archive_is_read_no_further_than_its_first_file(tmp_path, monkeypatch
 
     monkeypatch.setattr(columns._Counted, "read1", counted)
     monkeypatch.setattr(columns._Counted, "read", columns._Counted.read1)
-    for ending in (".tar", ".tar.gz", ".tar.xz", ".tar.bz2"):
+    for ending in (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2"):
         assert read_column(tar_of(tmp_path / f"one{ending}"), "b").values.tolist() == [2]
         large = tar_of(tmp_path / f"two{ending}", ("zeros", 2**22))
         taken.clear()
@@ -141,6 +141,19 @@ def test_an_archive_is_read_no_further_than_its_first_file(tmp_path, monkeypatch
         read_column(tar_of(tmp_path / "head.tar.gz", comment="x" * 2**22), "a")
     (tmp_path / "other.tar").write_bytes((tmp_path / "one.tar.gz").read_bytes())
     assert read_column(tmp_path / "other.tar", "a").values.tolist() == [1]
+
+
+@pytest.mark.parametrize("damage", ["digit", "cut"])
+def test_an_archive_is_read_to_its_check_sum(tmp_path, damage):
+    """What stands after the table decides whether its digits are those that were packed."""
+    packed = gzip.compress(tar_of(tmp_path / "plain.tar").read_bytes(), 0)
+    assert packed.count(b"1,2") == 1
+    content = packed[:-8] if damage == "cut" else packed.replace(b"1,2", b"9,2")
+    (tmp_path / "people.tar.gz").write_bytes(packed)
+    assert read_column(tmp_path / "people.tar.gz", "a").values.tolist() == [1]
+    (tmp_path / "people.tar.gz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"which is damaged or not one \.gz file$"):
+        read_column(tmp_path / "people.tar.gz", "a")
 
 
 def test_a_file_with_holes_is_not_read_from_an_archive(tmp_path):

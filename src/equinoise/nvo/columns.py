@@ -24,7 +24,7 @@ _HEADER, _ROWS = (2**21, "in its header"), (2**26, f"in {_CHUNK:,} rows")
 _MOST_COLUMNS = 2**16  # of which two hundred rows take a quarter of a minute
 _NAMED = 10  # columns that an error lists
 _PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz")
-_TAR = re.compile(r".*\.tar(\.gz|\.bz2|\.xz)?", re.IGNORECASE | re.DOTALL)
+_TAR = re.compile(r".*\.(tar(\.gz|\.bz2|\.xz)?|tgz)", re.IGNORECASE | re.DOTALL)
 _MAGIC = {b"\x1f\x8b\x08": "gzip", b"BZh": "bz2", b"\xfd7z": "xz"}  # how such a file begins
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*([eE][\W\d_]+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
@@ -170,6 +170,8 @@ def _anew(file: Path | bytes, most: tuple[int, str]) -> Iterator[tuple[_Counted,
         yield counted, lines
         if tar and most != _HEADER and archive.next():  # all before it has been read
             raise ValueError("more than one file")
+        while tar and most != _HEADER and counted.read(2**16):  # to the end, where check sums stand
+            pass
 
 
 def _separator(sep: object, decimal: object) -> str:

@@ -202,8 +202,10 @@ class Release:
         said, small = [], 1e-9 * source.length(self.profile.histogram)  # what may be rounding alone
         if now > _WIDER * sd + small:
             said.append(f"the sample's standard deviation is {now:.4g}, and {sd:.4g} in the data")
-        if far > (_FAR + len(np.asarray(self.sample)) ** -0.5) * sd > small:  # by chance, about
-            said.append(f"the sample is {far / sd:.2g} standard deviations from the data (Wasserstein)")
+        if far > _FAR * sd > small:
+            chance = self.certificate["rows"] ** -0.5
+            found = f"the sample is {far / sd:.2g} standard deviations from the data (Wasserstein)"
+            said.append(f"{found}, where chance alone makes it about {chance:.1g}")
         if not (self.profile.histogram.integers or (self.column.values % 1).any()):
             said.append("all values are whole numbers, and rows are so with --whole alone")
         return said
@@ -234,13 +236,14 @@ class Release:
         one, whole = self.certificate["realised_epsilon"], self.certificate["composed"]
         found: list[tuple[str, float | None, float | None]] = [
             ("removal, the worst record", float(one["removal"]), float(whole["removal"])),
-            ("  half of the records", None, float(whole["median"])),
             ("addition of one more", float(one["addition"]), float(whole["addition"])),
         ]
+        if whole["median"] is not None:  # with many bins it is not looked for
+            found.insert(1, ("  half of the records", None, float(whole["median"])))
         if self.resolved is not None:
             what = f"solved again without one of {self.resolved.records:,}"
             what += ", at this epsilon" * (self.parameters.epsilon is None)
-            found.insert(2, (what, self.resolved.epsilon, self.resolved.composed))
+            found.insert(-1, (what, self.resolved.epsilon, self.resolved.composed))
         return found
 
     def document(self) -> dict[str, Any]:
