@@ -32,7 +32,7 @@ STILL = {
     "mechanisms": 1_140,
     "games": 3_409,
     "efb": 2_717,
-    "nvo": 6_071,
+    "nvo": 6_073,
     "bandits": 5_310,
     "inference": 2_049,
     "experiments": 3_978,

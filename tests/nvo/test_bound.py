@@ -455,7 +455,7 @@ def test_nodes_cover_their_parent_and_bound_what_is_in_them(monkeypatch):
         fallen.clear()
         solved.clear()
         game = a_game(seed, max_bins=4, max_records=6)
-        lower_bound(*game, nodes=16)
+        lower_bound(*game, nodes=16, enough=1e9)
         profiles = list(certified_profiles(*game))
         for problem, node, parts in fallen:
             inside = [profile for profile, _ in profiles if is_in(node, problem, profile)]

@@ -40,10 +40,11 @@ def lower_bound(
     What a record needs that is there for certain, whole ones must give: that is asked for wherever it
     reaches. And it is of some bin: which one is asked. The lesser value is a bound, and so it goes on at the
     node with the least one. Such numbers and bins help, or only cost time: so three trees grow in turns, one
-    without them, one with numbers, and one with few numbers and bins, and the best bound counts. No value of
-    a solver enters the result: its multipliers are put into the Lagrange dual, a bound for any of them, less
-    what rounding can have added (``dual_bound``). Limits are loosened by 1e-12, the lower one by that part of
-    1/n: profiles whose check was rounded in their favour count.
+    without them, one with numbers, and, where `enough` says which bins cost too much, one with few numbers
+    and bins; the best bound counts. No value of a solver enters the result: its multipliers are put into the
+    Lagrange dual, a bound for any of them, less what rounding can have added (``dual_bound``). Limits are
+    loosened by 1e-12, the lower one by that part of 1/n: profiles whose check was rounded in their favour
+    count.
     """
     nodes = _checks.integer("nodes", nodes, 1, 10**6)
     enough = _checks.number("enough", enough, 0.0, finite=False)
@@ -54,7 +55,8 @@ def lower_bound(
     solution = cuts.relax(node, _FIRST_GAP, enough)
     if solution.bound >= enough:
         return solution.bound
-    trees = [Tree(cuts, node, solution, enough, first) for first in FIRST]
+    kinds = FIRST if enough < math.inf else FIRST[:-1]
+    trees = [Tree(cuts, node, solution, enough, first) for first in kinds]
     bound, growing = solution.bound, trees
     while bound < enough and growing:
         tree = min(growing, key=lambda tree: tree.programs)
