@@ -34,7 +34,7 @@ STILL = {
     "efb": 2_717,
     "nvo": 6_073,
     "bandits": 5_310,
-    "inference": 2_049,
+    "inference": 2_053,
     "experiments": 3_978,
     "cli": 1_297,
 }

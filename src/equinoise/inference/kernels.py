@@ -119,8 +119,10 @@ def weighted_means(
             pulled, y = arms[r, t], rewards[r, t]
             low, high = (pulled, pulled + 1) if kind <= HAJEK else (0, n_arms)  # the arms with a weight
             t1 = t + 1.0
-            falls = 1.0 - decay  # of a sum T (t/T)^decay - t that is mostly rounding where this is small
-            bad = falls / (falls + t1 * np.expm1(falls * np.log(n_rounds / t1)))
+            bad = 0.0
+            if kind == _TWO_POINT:
+                falls = 1.0 - decay  # of a sum T (t/T)^decay - t that is mostly rounding where this is small
+                bad = falls / (falls + t1 * np.expm1(falls * np.log(n_rounds / t1)))
             for k in range(low, high):
                 hit = 1.0 if k == pulled else 0.0
                 weight, term = hit, y
@@ -142,9 +144,11 @@ def weighted_means(
                 else:
                     known[4, k] += weight
                     mean[r, k] += weight * term
-            if again:
-                for a in range(low, high):
-                    for b in range(low, a + 1):
+            if again and kind <= HAJEK:
+                cross[r, pulled, pulled] += known[3, pulled] * known[3, pulled]
+            elif again:  # from 0, which the compiler knows to be no negative index
+                for a in range(n_arms):
+                    for b in range(a + 1):
                         cross[r, a, b] += known[3, a] * known[3, b]
             known[0, pulled] += y
             known[1, pulled] += 1.0
