@@ -494,6 +494,18 @@ def test_who_is_certain_needs_whole_ones_too(monkeypatch):
     assert lower_bound(masses, counts, 2.0, nodes=6) <= 0.7 * truth.kl
 
 
+@pytest.mark.parametrize("enough", [math.inf, 1.0])
+def test_bins_are_asked_for_where_a_profile_is_at_hand(enough, monkeypatch):
+    """In a tree of its own, beside the two that always grow."""
+    masses, grown, grow = np.array(naive.kernel(9, [4.0, 0.01])), set(), branching.Tree.grow
+    monkeypatch.setattr(
+        branching.Tree, "grow", lambda self, nodes: grown.add(self.first) or grow(self, nodes)
+    )
+    lower_bound(masses, np.array([2, 0, 5, 0, 0, 2, 0, 1, 0]), 3.0, enough=enough, nodes=4)
+    assert grown == {*branching.FIRST[: 2 if math.isinf(enough) else 3]}
+    assert branching.FIRST[2] is branching.by_bins
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_wide_record_is_of_one_bin(seed):
     """All profiles of a node are counted: each is in one of the nodes for the bins with a wide record."""
