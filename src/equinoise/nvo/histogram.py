@@ -165,7 +165,7 @@ class Histogram(Binned):
             that nothing is released outside them, else "paper": ``|ln(2 - 2p)|/range_epsilon``.
         whole : bool, optional
             Whether rows are whole numbers. By default where public bounds are whole and a bin is at least one
-            wide; without such bounds where the array is of integers, which one value can change.
+            wide; without such bounds where all values are, which one value can change.
         spike : float, optional
             A value, known without the data, that many have, such as 0: it has a bin of its own, and the rest
             of that bin goes to the one beside it. With two bins it must be one of the bounds.
@@ -216,7 +216,7 @@ class Histogram(Binned):
         if whole is None:
             ends = (low, high, spike or 0.0) if public else (spike or 0.0,)
             plain = all(float(end).is_integer() for end in ends)
-            whole = plain and (length >= k if public else given.dtype.kind in "iu")
+            whole = plain and (length >= k if public else not (given % 1).any())
         elif _checks.flag("whole", whole) and math.ceil(edges[0]) > math.floor(edges[1]):
             raise ValueError("whole must be False where no whole number is in the range, got True")
         integers = bool(whole) and max(map(abs, edges)) <= _LARGEST_INTEGER

