@@ -329,6 +329,45 @@ def test_ticks_move_the_bar_before_a_block_ends(monkeypatch):
     assert "a [b]ar" in sys.stderr.getvalue()
 
 
+@pytest.mark.parametrize("kind", [tuple, dict])
+def test_ctrl_c_leaves_the_blocks_that_are_done_where_they_are_asked_for(kind):
+    """Of blocks of two the first and the third have ended, and the others never do."""
+    begun = threading.Event()
+
+    def task(start, stop):
+        if start == 4:
+            begun.wait(60)
+        if start in (0, 4):
+            return kind([(0, np.arange(start, stop))]) if kind is dict else (np.arange(start, stop),)
+        begun.set()
+        while True:
+            replicates.tick()
+            time.sleep(0.001)
+
+    ended, plain = [], replicates._Joined.put
+
+    def put(self, *block):
+        plain(self, *block)
+        ended.append(block)
+        if len(ended) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(replicates._Joined, "put", put)
+        with ThreadPoolExecutor(4) as pool:
+            found = replicates.run(task, range(8), block=2, executor=pool, partly=True)
+    assert found[0].tolist() == [0, 1, 4, 5] and type(found) is kind
+
+
+@pytest.mark.parametrize("options", [{}, {"partly": True}])
+def test_ctrl_c_before_any_block_is_done_is_one(options):
+    def task(start, stop):
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        replicates.run(task, 4, executor=pool, **options)
+
+
 INTERRUPTED = """
     import os, signal, sys, threading, time
     import numpy as np

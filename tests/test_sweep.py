@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 
 import equinoise
-from equinoise import _sweep, bandits, efb, games, replicates
+from equinoise import _sweep, bandits, efb, games, inference, replicates
 from equinoise.nvo import Histogram, NoiseGame
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -157,6 +158,16 @@ def test_what_cannot_be_is_refused_before_any_work(monkeypatch, tmp_path, grid, 
         replicates.sweep(SIMULATE, {"policy": ["ucb"]}, resume=0)
 
 
+def test_points_that_fit_alone_and_not_together_are_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 1000}.get)  # a megabyte
+    monkeypatch.setattr(replicates, "_run_blocks", lambda task, pool, *_: pool.submit(None))
+    task = functools.partial(bandits.simulate, "ucb", MEANS, horizon=100, n_replicates=1000)  # 0.4 MB a run
+    words = r"^the number of points in grid must be one whose results fit into .* got 3, which take 0\.0"
+    with pytest.raises(ValueError, match=words):
+        replicates.sweep(task, {"seed": range(3)})
+    assert len(_sweep.checked(task, {"seed": range(2)}, kept=False)) == 2
+
+
 class Plain:
     def to_frame(self):
         return pd.DataFrame({"x": [1.0]})
@@ -270,6 +281,14 @@ def test_every_frame_says_what_made_it():
             "seed": None,
             "version": equinoise.__version__,
         }
+    runs = [efb.simulate(*games.load("bandit(3)"), horizon=9, epsilon=e, seed=4) for e in (1, 2)]
+    both = efb.compare(runs).attrs
+    assert (both["learner"], both["seed"], both["version"]) == ("dp-efb", 4, equinoise.__version__)
+    assert "epsilon" not in both  # which they have not in common
+    means = inference.arm_means([0, 1, 0, 1], [0.0, 1.0, 1.0, 1.0], method="ols").to_frame(0.1)
+    assert means.attrs == {"alpha": 0.1, "version": equinoise.__version__}
+    answer = inference.report(inference.Totals([9, 9], [1.0, 8.0]), alpha=0.1).to_frame().attrs
+    assert answer == {"control": 0, "alpha": 0.1, "method": "betting", "version": equinoise.__version__}
 
 
 @pytest.mark.parametrize("kind", ["live", "linear"])

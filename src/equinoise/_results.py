@@ -5,6 +5,7 @@ import math
 import os
 import platform
 import time
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from equinoise._typing import Any, Array, ArrayLike, DataFrame, Floats, Ints, Ma
 
 Z95 = 1.96  # half the width of a normal 95% interval, in standard errors
 MOST_CHECKPOINTS = 10**7
+needs: ContextVar[list[int] | None] = ContextVar("needs", default=None)  # bytes, as a sweep hears them
 _MOST_WORK = 10**15  # trials or rounds of all replicates: months to years of a processor
 
 
@@ -40,6 +42,8 @@ def check_memory(n: int, numbers: int, name: str = "n_replicates") -> None:
     except (AttributeError, ValueError, OSError):  # not a system that tells
         memory = 2**40
     needed = 8 * int(n) * int(numbers)  # small integers of NumPy would overflow
+    if (heard := needs.get()) is not None:
+        heard.append(needed)
     if needed > memory:
         got = f"{n}, which take {needed / 1e9:.3g} GB ({numbers:,} numbers each)"
         fits = f"fit into this machine's {memory / 1e9:.3g} GB"

@@ -134,8 +134,9 @@ def checked(function: Callable[..., Any], grid: Any, kept: bool) -> tuple[dict[s
     """Return the points of a grid; TypeError or ValueError where the function refuses one, before work."""
     if not callable(function):
         raise TypeError(f"function must be callable, got {_checks.shown(function)}")
-    points = points_of(grid)
+    points, whole = points_of(grid), 0
     for point in points:
+        token = _results.needs.set(needed := [0])
         try:
             if _takes(function, "executor"):
                 function(**point, executor=_Idle())
@@ -146,6 +147,10 @@ def checked(function: Callable[..., Any], grid: Any, kept: bool) -> tuple[dict[s
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{_checks.line(error)} (at the point {_checks.line(_label(point))})") from error
+        finally:
+            _results.needs.reset(token)
+        whole += max(needed)
+    _results.check_memory(len(points), -(-whole // (8 * len(points))), "the number of points in grid")
     if kept and len({folder_of(point) for point in points}) < len(points):
         raise ValueError("grid must have points that differ, where they are kept")
     return points

@@ -86,6 +86,7 @@ def run(
     progress: bool | str = False,
     resume: str | os.PathLike[str] | None = None,
     work: float = 1.0,
+    partly: bool = False,
 ) -> Arrays:
     """Run a task over all replicates, block by block, and join what the blocks return, in order.
 
@@ -114,6 +115,8 @@ def run(
         executor or blocks and as many replicates as one likes, goes on from them to the same bits.
     work : float
         Of one replicate in the units of :func:`tick`; without ticks it counts when a block ends.
+    partly : bool
+        Whether Ctrl-C ends it with the replicates of the blocks that are done, in order, if there are any.
 
     Examples
     --------
@@ -150,7 +153,12 @@ def run(
     threads = ThreadPoolExecutor(max(1, min(workers(), len(spans))), thread_name_prefix="equinoise")
     where = threads if executor is None else contextlib.nullcontext(executor)
     with where as pool, _bar(shown, label, n * work) as show:
-        _run_blocks(task, pool, spans, keep, lambda done, ticked: show((known + done) * work + ticked))
+        try:
+            _run_blocks(task, pool, spans, keep, lambda done, ticked: show((known + done) * work + ticked))
+        except KeyboardInterrupt:
+            if not (partly and joined.spans):
+                raise
+            joined.shorten()
     return joined.arrays  # type: ignore[return-value]
 
 
@@ -231,7 +239,7 @@ class _Joined:
     """Arrays for a span of replicates, filled block by block; a block's own arrays can go at once."""
 
     def __init__(self, span: range) -> None:
-        self.span = span
+        self.span, self.spans = span, list[tuple[int, int]]()
         self.arrays: tuple[Array, ...] | dict[str, Array] | None = None
 
     def put(self, start: int, stop: int, block: Any) -> None:
@@ -256,6 +264,13 @@ class _Joined:
                 raise ValueError(f"task must return {what} {start} to {stop - 1}, got {got}")
             if joined[key] is not array:
                 joined[key][start - self.span.start : stop - self.span.start] = array
+        self.spans.append((start, stop))
+
+    def shorten(self) -> None:
+        """Leave out the replicates that no block has filled."""
+        rows = np.concatenate([np.arange(*span) for span in sorted(self.spans)]) - self.span.start
+        whole = {key: array[rows] for key, array in _items(self.arrays or {}).items()}
+        self.arrays = tuple(whole.values()) if isinstance(self.arrays, tuple) else whole
 
 
 def _items(arrays: tuple[Array, ...] | dict[str, Array]) -> dict[Any, Array]:

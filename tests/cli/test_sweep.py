@@ -257,6 +257,27 @@ def test_merging_refuses_what_does_not_fit(capsys):
     assert "--out must be a folder, got 'file/replicates' where" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", ["null", "5", '"x"', "[]", "{}", '{"command": "sweep", "FILE": 5}'])
+def test_what_is_no_record_of_a_slice_is_refused(content, capsys):
+    made(content)
+    assert "FOLDERS must be finished slices (--replicates A:B), got 'a'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["--out", "--out=x", "--json", "-x", "--x y", "--", "--Out"])
+def test_a_slice_says_what_was_run_and_not_where_to(name, capsys):
+    whole = {"command": "bandit", "--policy": ["ucb"], "--epsilon": ["1"], "--means": ["1,0"]}
+    made(json.dumps(whole | {name: ["../victim"]}))
+    assert "FOLDERS must be finished slices (--replicates A:B), got 'a'" in capsys.readouterr().err
+    assert not Path("../victim").exists()
+
+
+def made(content):
+    """A slice whose record says something else."""
+    assert main([*BANDIT, "--replicates", "0:2", "--out", "a"]) == 0
+    Path("a/replicates/command.json").write_text(content)
+    assert main(["merge", "a", "--out", "new"]) == 2
+
+
 def test_a_slice_is_what_its_command_wrote_and_nothing_writes_into_it(capsys, monkeypatch):
     for name, n in (("whole", "4"), ("a", "0:2"), ("b", "2:4")):
         assert main([*BANDIT, "--replicates", n, "--out", name]) == 0

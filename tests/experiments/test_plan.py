@@ -281,9 +281,23 @@ def test_another_pillar_loses_nothing_and_other_settings_replace(tmp_path):
     assert "So two." not in (tmp_path / "report.html").read_text()
 
 
+def saying(**changed):
+    """Damage that makes the row of ``run.json`` say something else."""
+
+    def damage(folder):
+        document = json.loads((folder / "run.json").read_text())
+        document["steps"][0] |= changed
+        (folder / "run.json").write_text(json.dumps(document))
+
+    return damage
+
+
 @pytest.mark.parametrize(
     "damage",
     [
+        *(saying(sha256=x) for x in (None, 5, [])),
+        *(saying(name=x) for x in ([1], {"a": 1}, 5)),
+        saying(pillar=["efb"]),
         lambda folder: (folder / "tables/one-t.csv").write_text("quantity,value\none,8\n"),
         lambda folder: (folder / "figures/one-f.png").unlink(),
         lambda folder: (folder / "run.json").write_text("{"),

@@ -11,6 +11,7 @@ import pytest
 from tests import naive_nvo as naive
 from tests.real_columns import COLUMNS, column as real_column
 
+from equinoise import replicates
 from equinoise.nvo import Histogram, NoiseGame
 from equinoise.nvo.search import dynamics
 from equinoise.nvo.search.kernels import response, response_state as _state
@@ -198,6 +199,23 @@ def test_seeds_restarts_and_executors():
     found = dynamics.run(game.noise, game.histogram.counts, game.epsilon, None, 3, 10_000, n_replicates=8)
     assert len({counts.tobytes() for counts, _, _ in found}) > 1 or not COMPILED
     assert game.best_response(seed=None).certified
+
+
+def test_ctrl_c_gives_the_best_of_the_runs_that_are_done(monkeypatch):
+    """Of nine runs in several blocks those of one block alone."""
+    game, put = small_game(3), replicates._Joined.put
+
+    def once(self, *block):
+        put(self, *block)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replicates._Joined, "put", once)
+    with pytest.warns(UserWarning, match="the search was interrupted: this is the best profile so far"):
+        found = game.best_response(seed=4, start="random", restarts=9)
+    monkeypatch.undo()
+    assert not found.converged and found.counts.sum() == game.n
+    assert game.best_response(seed=4, start="random", restarts=9).payoff >= found.payoff
+    assert game.best_response(seed=4, start="random", restarts=9).converged
 
 
 def test_restarts_are_kept_and_go_on(tmp_path):

@@ -749,6 +749,29 @@ def test_what_there_is_when_the_time_is_over_is_a_bound():
     assert game.lower_bound(seconds=600.0) == game.lower_bound()
 
 
+@pytest.mark.parametrize("grown", [0, 1, 7])
+def test_ctrl_c_gives_the_bound_so_far(grown, monkeypatch):
+    """In the midst of a tree: a node's children are not all there, and what is left of it bounds nothing."""
+    game = NoiseGame(Histogram.from_values([1, 2, 2, 3, 3, 3, 7, 9], 9, bounds=(0, 9)), 1.0)
+    grow, plain, turns = branching.Tree.grow, [], []
+
+    def interrupted(tree, nodes):
+        turns.append(tree)
+        if len(turns) > grown:
+            tree.leaves.clear()
+            raise KeyboardInterrupt
+        done = grow(tree, nodes)
+        plain.append(tree.bound)
+        return done
+
+    monkeypatch.setattr(branching.Tree, "grow", interrupted)
+    with pytest.warns(UserWarning, match="the bound was interrupted: this is the best so far"):
+        found = game.lower_bound(nodes=10**6)
+    assert found >= max(plain, default=0.0)
+    monkeypatch.undo()
+    assert game.lower_bound(nodes=1) - 1e-12 <= found <= game.anneal(steps=20_000).kl
+
+
 def test_a_program_from_any_basis_ends_where_one_from_none_does():
     """And one that has no solution has none."""
     rng, solver = np.random.default_rng(52), Solver()

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from equinoise.cli import common
 
 _SLICED = ("bandit", "efb", "sweep")
 _MARK = ".merging"  # locked in --out/replicates until all is joined
-_ELSEWHERE = {"--out", "--replicates", "--json", "--jobs", "--dask"}  # what no slice says
+_SAID = re.compile(r"(?!-)|--(?!(out|replicates|json|jobs|dask)\Z)[a-z-]+\Z")  # arguments and options
 
 
 def command(
@@ -80,12 +81,12 @@ def _slice(folder: Path) -> tuple[dict[str, Any], list[str], Path]:
     from equinoise import _files
 
     kept = folder / common.KEPT
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         what = _files.json_of(_files.content(kept / common.COMMAND))
         runs = sorted(path.parent.name for path in kept.glob("*/run.json"))
         home = Path(kept.resolve(), what.pop("home", "."))
         given = dict(what)
-        right = given.pop("command") in _SLICED and not _ELSEWHERE & given.keys()
+        right = given.pop("command") in _SLICED and all(map(_SAID.match, given))
         if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
             return what, runs, home if home.is_dir() else Path()
     raise common.WrongUse(f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}")

@@ -282,8 +282,9 @@ def compare(runs: Sequence[Run] | Mapping[str, Run]) -> DataFrame:
     names = list(runs) if isinstance(runs, Mapping) else _names(frames)
     for name, frame in zip(names, frames, strict=True):
         frame.insert(0, "run", name)
-    joined: DataFrame = pd.concat(frames, ignore_index=True)
-    return joined
+    first = frames[0].attrs
+    same = {str(key): x for key, x in first.items() if all(frame.attrs[key] == x for frame in frames)}
+    return _results.made_by(pd.concat(frames, ignore_index=True), **same)
 
 
 def _names(frames: Sequence[DataFrame]) -> list[str]:

@@ -24,6 +24,7 @@ from equinoise.report.html import page
 __all__ = ["PILLARS", "SCALES", "Finished", "Report", "Settings", "Step", "perform", "plan"]
 
 _UNFINISHED = ".unfinished"  # folder for the blocks of experiments that were interrupted
+_KINDS = {"name": str, "pillar": str, "sha256": dict}  # of what a row of run.json says
 _OURS = re.compile(r"(tables/[a-z0-9-]+\.csv|figures/[a-z0-9-]+\.(png|svg))")
 
 
@@ -233,7 +234,8 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     """Return what the ``run.json`` of an earlier run says of experiments; nothing where there is none."""
     try:
         steps = _files.json_of(_files.content(folder / "run.json"))["steps"]
-        return [{"sha256": {}, **row} for row in steps if row["name"] and row["pillar"]]
+        rows = [{"sha256": {}, **row} for row in steps if row["name"] and row["pillar"]]
+        return [row for row in rows if all(isinstance(row[name], kind) for name, kind in _KINDS.items())]
     except (OSError, ValueError, LookupError, TypeError):
         return []
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks
+from equinoise import _checks, _results
 from equinoise._typing import Axes, DataFrame, Floats, Hashable, Ints, Iterable
 from equinoise.inference.sequences import Totals, confidence_sequence
 
@@ -165,7 +165,8 @@ def report(
         said = _shown(names, arm, *away) or _not_shown(names, arm, away, last, alpha, method)
     if waiting := int(over.pending[-1].sum()):
         said += f" {waiting:,} rewards are still to come, and count as the worst that they may be."
-    return Report(said, pd.DataFrame(columns), assumed, over.pulls.sum(axis=1), means, low, high)
+    frame = _results.made_by(pd.DataFrame(columns), control=control, alpha=alpha, method=method)
+    return Report(said, frame, assumed, over.pulls.sum(axis=1), means, low, high)
 
 
 def _together(over: Totals, control: int | None, alpha: float, method: str) -> tuple[Floats, Floats]:

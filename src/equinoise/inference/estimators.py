@@ -105,7 +105,7 @@ class Estimates:
             raise ValueError(f"to_frame must be asked of {what}")
         low, high = self.interval(alpha)
         columns = {"arm": self.labels or range(len(low)), "mean": self.estimate, "stderr": self.stderr}
-        return pd.DataFrame({**columns, "ci_low": low, "ci_high": high})
+        return _results.made_by(pd.DataFrame({**columns, "ci_low": low, "ci_high": high}), alpha=alpha)
 
 
 def arm_means(

@@ -1,5 +1,6 @@
 """The noise variance optimisation game: every record chooses the scale of the noise that is added to it."""
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,7 @@ from equinoise._typing import Any, ArrayLike, Executor, Floats, Ints, PathLike
 from equinoise.nvo.histogram import Histogram, sealed
 from equinoise.nvo.noise import LaplaceNoise, chosen_scales, masses, uniform_scale
 from equinoise.nvo.profile import Evaluation, Profile, evaluate
-from equinoise.nvo.registry import SEARCHES
+from equinoise.nvo.registry import INTERRUPTED, SEARCHES
 from equinoise.nvo.search import dynamics
 
 _LARGEST = 2**31  # bytes
@@ -177,11 +178,19 @@ class LimitedGame(Game):
         """Look at every profile of a tiny game, see :func:`equinoise.nvo.search.exhaustive`."""
         return self._run("exhaustive")
 
-    def lower_bound(self, *, nodes: int = 32, enough: float = np.inf, seconds: float = np.inf) -> float:
+    def lower_bound(
+        self,
+        *,
+        nodes: int = 32,
+        enough: float = np.inf,
+        seconds: float = np.inf,
+        progress: bool = False,
+    ) -> float:
         """Return a KL that no certified profile goes below, see :func:`equinoise.nvo.bound.lower_bound`."""
         from equinoise.nvo.bound import lower_bound
 
-        return lower_bound(*self._searched, nodes=nodes, enough=enough, seconds=seconds)
+        with replicates.showing(progress):
+            return lower_bound(*self._searched, nodes=nodes, enough=enough, seconds=seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +276,8 @@ class NoiseGame(LimitedGame):
             satisfied. Or a profile to start from.
         restarts, max_rounds : int
             Runs with different orders and starts, of which the best payoff is kept, and rounds after which
-            one gives up; its profile says ``converged=False``.
+            one gives up; its profile says ``converged=False``. Ctrl-C ends it with the best of the runs that
+            are done, if there are any, as it does :meth:`anneal`.
         executor, progress : concurrent.futures.Executor, bool
             Where restarts run, threads of this process by default, and whether to show a bar on stderr.
         resume : path, optional
@@ -292,9 +302,12 @@ class NoiseGame(LimitedGame):
         n = checked_restarts(restarts, len(counts) * len(self.scales))
         most = _checks.integer("max_rounds", max_rounds, 1)
         where: dict[str, Any] = {"executor": executor, "progress": progress, "resume": resume}
-        found = dynamics.run(self.noise, counts, self.epsilon, first, seed, most, n_replicates=n, **where)
+        found = [*dynamics.run(self.noise, counts, self.epsilon, first, seed, most, n_replicates=n, **where)]
+        if fewer := len(found) < n:
+            warnings.warn(INTERRUPTED, stacklevel=2)
         label, how = SEARCHES["best-response"].label, {"seed": seed, "found_by": by}
-        profiles = (self.profile(c, label, rounds=r, converged=ended, **how) for c, r, ended in found)
+        runs = ((c, r, ended and not fewer) for c, r, ended in found)
+        profiles = (self.profile(c, label, rounds=r, converged=ended, **how) for c, r, ended in runs)
         return max(profiles, key=lambda profile: profile.payoff)
 
     def laplace(self, rule: str = "paper") -> Profile:

@@ -1,8 +1,9 @@
 """How far from the best: a number that the divergence of no certified profile falls below."""
 
 import math
+import warnings
 
-from equinoise import _checks
+from equinoise import _checks, replicates
 from equinoise._typing import ArrayLike
 from equinoise.nvo.bound.program import Cuts
 from equinoise.nvo.bound.relaxation import make_problem, root
@@ -27,10 +28,10 @@ def lower_bound(
 
     Arrays as for :func:`equinoise.nvo.search.anneal`; at most so many nodes, convex programs, in each of
     three trees of branch and bound, each a tenth of a second for a hundred bins; it stops soon after so many
-    seconds, with what it has, and where the bound reaches `enough`, in nats: the divergence of a profile at
-    hand, say. With that more is proved in less time, for what leads to more is left out: a scale of a bin
-    where a record of it adds that much to the bound of a node. That no profile is certified is then said only
-    where the first program proves it, else `enough` is returned.
+    seconds, or with a warning after Ctrl-C, with what it has, and where the bound reaches `enough`, in nats:
+    the divergence of a profile at hand, say. With that more is proved in less time, for what leads to more is
+    left out: a scale of a bin where a record of it adds that much to the bound of a node. That no profile is
+    certified is then said only where the first program proves it, else `enough` is returned.
 
     The relaxation lets a bin of few records mix what they cannot mix: a scale too narrow to be allowed and
     another one, of which the average is allowed, at a price (:mod:`equinoise.nvo.bound.relaxation`). Where
@@ -57,10 +58,17 @@ def lower_bound(
         return solution.bound
     kinds = FIRST if enough < math.inf else FIRST[:-1]
     trees = [Tree(cuts, node, solution, enough, first) for first in kinds]
-    bound, growing = solution.bound, trees
-    while bound < enough and growing:
-        tree = min(growing, key=lambda tree: tree.programs)
-        if not tree.grow(nodes):
-            growing = [other for other in growing if other is not tree]
-        bound = max(tree.bound for tree in trees)
+    bound, growing, told = solution.bound, trees, 0.0
+    try:
+        while bound < enough and growing:
+            tree = min(growing, key=lambda tree: tree.programs)
+            if not tree.grow(nodes):
+                growing = [other for other in growing if other is not tree]
+            bound = max(tree.bound for tree in trees)
+            done = sum(tree.solved for tree in trees) / (nodes * len(trees))
+            done = max(done, 1.0 - cuts.left() / seconds) if 0.0 < seconds < math.inf else done
+            replicates.tick(done - told)
+            told = done
+    except KeyboardInterrupt:  # in the midst of a tree, whose leaves are no longer all
+        warnings.warn("the bound was interrupted: this is the best so far", stacklevel=2)
     return max(min(bound, enough), 0.0)

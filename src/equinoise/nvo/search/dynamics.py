@@ -15,6 +15,7 @@ from equinoise.nvo.kernels import Game, evaluate
 from equinoise.nvo.search.kernels import response, response_state as _state
 
 _GROUPS = 2**15  # turns of a round, about: up to so many records all take turns alone
+_BLOCK = 8  # restarts, of which Ctrl-C loses those that it interrupts
 _WORK = 2**21  # numbers looked at between two looks at the clock: some milliseconds
 
 
@@ -163,10 +164,12 @@ def run(
 
     The noise is a :class:`equinoise.nvo.noise.LaplaceNoise`; `how` is for :func:`equinoise.replicates.run`.
     Yield of every restart the counts int64[K, V], the rounds, and whether nobody wanted another option.
-    Restart r is the same for any number of them.
+    Restart r is the same for any number of them. After Ctrl-C there are fewer.
     """
     game = make_game(noise.decay, noise.total, bin_counts, epsilon)
     run_one = functools.partial(_run_one, game, bin_counts, start, stream_key(seed), max_rounds)
+    workers = replicates.workers(how.get("executor"))
+    how |= {"block": min(_BLOCK, -(-how["n_replicates"] // (4 * workers))), "partly": True}
     found = replicates.run(functools.partial(_run_block, run_one), **how)
     for counts, rounds, converged in zip(*found, strict=True):
         yield counts, int(rounds), bool(converged)
