@@ -33,10 +33,10 @@ STILL = {
     "games": 3_409,
     "efb": 2_718,
     "nvo": 6_097,
-    "bandits": 5_310,
+    "bandits": 5_317,
     "inference": 2_054,
     "experiments": 4_007,
-    "cli": 1_298,
+    "cli": 1_299,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

@@ -508,3 +508,17 @@ def test_resume_takes_more_replicates_whether_or_not_widths_are_tabulated(tmp_pa
 def test_the_two_options_of_private_ucb_are_seen_in_the_signature():
     parameters = inspect.signature(simulate).parameters
     assert (parameters["width"].default, parameters["counter"].default) == ("counter", "k-ary")
+
+
+@pytest.mark.compiled
+def test_with_many_arms_ctrl_c_is_heard_as_soon_as_with_few(monkeypatch):
+    """A piece of a run looks at so many arms at most, whether few or many; where it ends does not matter."""
+    ticks = []
+    monkeypatch.setattr(replicates, "tick", lambda work=0.0: ticks.append(work))
+    means = np.linspace(0.0, 1.0, 6400)
+    whole = simulate("ucb", means, horizon=10_000, n_replicates=2)
+    assert sum(ticks) == 20_000 and max(ticks) * len(means) <= 32 * 10**6
+    monkeypatch.setitem(simulate.__globals__, "_WORK_A_PIECE", 10**7)
+    assert simulate("ucb", means, horizon=10_000, n_replicates=2).pulls.tolist() == whole.pulls.tolist()
+    with pytest.raises(ValueError, match="n_replicates must be at most 50 of 20,000,000,000,000 trials"):
+        simulate("ucb", means, horizon=10**11, n_replicates=51)

@@ -192,9 +192,10 @@ t "" 2 "" { 0, 1 }
 """
 
 
-@pytest.mark.parametrize("own", [["guess.efg"], ["kuhn_poker", "--schedule", "5:others.json"]])
+@pytest.mark.parametrize("own", [["guess.efg"], ["./1:x.efg"], ["kuhn_poker", "--schedule", "5:others.json"]])
 def test_slices_of_a_file_merge_from_another_folder(capsys, monkeypatch, tmp_path, own):
     Path("guess.efg").write_text(GUESS)
+    Path("1:x.efg").write_text(GUESS)
     passing = {f"{card}{past}": [1, 0] for card in "012" for past in "pb"}
     Path("others.json").write_text(json.dumps(passing))
     command = ["efb", *own, "--trials", "20"]
@@ -207,7 +208,7 @@ def test_slices_of_a_file_merge_from_another_folder(capsys, monkeypatch, tmp_pat
     assert main(["merge", "merged", "--out", "again"]) == 0
     for name in ("merged", "again"):
         assert same_files(tmp_path / "whole", name)
-    name = own[-1].rpartition(":")[2]
+    name = own[-1] if own[-1].endswith("efg") else own[-1].rpartition(":")[2]
     text = Path("..", name).read_text()
     Path("..", name).write_text(text.replace("{ 1, 0 }", "{ -1, 0 }").replace("[1, 0]", "[0, 1]"))
     capsys.readouterr()
@@ -215,10 +216,10 @@ def test_slices_of_a_file_merge_from_another_folder(capsys, monkeypatch, tmp_pat
     wanted = "equinoise: FOLDERS must be slices of this very run, got ../a, made of another"
     assert capsys.readouterr().err == f"{wanted} {name} or version\n"
     assert not Path("none").exists()
-    for name in ("guess.efg", "others.json"):
-        Path("..", name).unlink()
+    for each in ("guess.efg", "1:x.efg", "others.json"):
+        Path("..", each).unlink()
     assert main(["merge", "../a", "--out", "none"]) == 2
-    assert own[-1].rpartition(":")[2] in capsys.readouterr().err
+    assert name in capsys.readouterr().err
     assert not Path("none").exists()
 
 

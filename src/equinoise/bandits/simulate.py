@@ -13,6 +13,7 @@ from equinoise.bandits.result import BanditRun
 _LANES = 64  # replicates side by side: state and tape of K = 20 arms stay in the first cache
 _CHUNK = 64  # rounds drawn at a time
 _WORTH_TABLES = 8  # replicates: for fewer it is quicker to compute what they need as they go
+_FEW = 32  # arms, of which a round takes hardly longer than of two
 _WORK_A_PIECE = 1_000_000  # rounds between two reports of progress: about a twentieth of a second
 
 
@@ -138,6 +139,7 @@ def simulate(
     late = _checks.integer("delay", delay, 0, MAX_HORIZON)
     if late and not hasattr(chosen.spec.kernels, "play_late"):
         raise ValueError(f"delay must be 0 for the policy {policy!r}, got {late}")
+    _results.check_work(n, rounds * _arms_of_work(n_arms))
     kept = (2 + n_arms) * rounds if _checks.flag("history", history) else 0
     _results.check_memory(n, 2 * n_arms + len(checkpoints) + kept + 3 * _LANES * min(late, rounds) // n)
     from equinoise._random import stream_key
@@ -164,6 +166,11 @@ def simulate(
     )
 
 
+def _arms_of_work(n_arms: int) -> int:
+    """Return as how many rounds of few arms a round counts."""
+    return max(1, n_arms // _FEW)
+
+
 @kept_as("equinoise.bandits.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1; this is what executors are given."""
@@ -188,7 +195,7 @@ def _run_lanes(task: _Task, first: int, end: int) -> dict[str, Array]:
     state = spec.make_state(*setting, tables=task.tables, key=task.key, first=first)
     play = spec.kernels.play_late if task.delay else spec.kernels.play
     played = rewards.make_late(state, task.delay) if task.delay else state
-    piece = 1 if task.history else max(_CHUNK, _WORK_A_PIECE // lanes)
+    piece = 1 if task.history else max(1, _WORK_A_PIECE // (lanes * _arms_of_work(len(mean))))
     story: list[dict[str, Array]] = []
     for begin in range(0, task.horizon, piece):
         stop, before = min(begin + piece, task.horizon), played.pulls.copy()

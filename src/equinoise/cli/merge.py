@@ -56,7 +56,8 @@ def command(
         (span,) = spans
         command = what.pop("command")
         given = [(name, value) for name, values in what.items() for value in values]
-        files = [value.rpartition(":")[2] for _, value in given]  # one of a schedule stands behind its trials
+        both = ((value, value.rpartition(":")[2]) for _, value in given)  # a schedule's is behind its trials
+        files = [file for pair in both for file in dict.fromkeys(pair)]
         home = next((at for *_, at in slices if any(map(os.path.isfile, map(at.joinpath, files)))), Path())
         there = out if home.samefile(".") else out.absolute()
         words = [command, f"--replicates={span.start}:{span.stop}", f"--out={there}"]
