@@ -198,7 +198,7 @@ def test_noise_that_all_batches_of_a_live_bandit_have_from_the_first(monkeypatch
 
     monkeypatch.setattr(player.BatchPlayer, "_noised", again)
     names = ["DPKLUCB, secure", "LazyDPTS, secure"]
-    assert names_of_violations("bandit", 4000, *names) == names
+    assert names_of_violations("bandit", 8000, *names) == names
 
 
 @pytest.mark.usefixtures("live_ones_only")
