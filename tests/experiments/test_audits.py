@@ -18,12 +18,13 @@ from equinoise.bandits.linear import live
 from equinoise.bandits.live import player
 from equinoise.bandits.policies import registry
 from equinoise.efb.protocol import user
-from equinoise.experiments.commands import audit as audits
+from equinoise.experiments.commands import audit as audits, audit_release
 from equinoise.experiments.commands.audit import AUDITS, item_losses, law
 from equinoise.inference.privacy import Audit, audit
 from equinoise.mechanisms import COUNTERS, BinaryCounter, VectorCounter, counter_base, laplace
 from equinoise.mechanisms.hashing import BITS, Hashing
-from equinoise.nvo import twins
+from equinoise.nvo import game, gaussian, twins
+from equinoise.nvo.release.rows import sample
 from equinoise.nvo.twins import simulated_geometric
 
 pytestmark = pytest.mark.compiled
@@ -83,7 +84,7 @@ def test_whatever_is_drawn_one_by_one_hears_that_it_should_stop(which, monkeypat
     heard = mock.Mock(side_effect=InterruptedError)
     monkeypatch.setattr(audits.replicates, "tick", heard)
     for row in rows:
-        if row.keywords["name"] != "Profile.sample":  # all rows at once
+        if row.keywords["name"] not in ("Profile.sample", "one_draw_private, its rows"):  # all rows at once
             draw = functools.partial(row.args[0][-1], 1, 100, 1) if row.func is audit else row
             with pytest.raises(InterruptedError):
                 draw(alpha=SURE) if draw is row else draw()
@@ -100,7 +101,7 @@ def test_ctrl_c_ends_an_audit_on_threads(monkeypatch):
 
     def draw(i, size, seed):
         _thread.interrupt_main()
-        for _ in audits._heard(itertools.count()):
+        for _ in audits.heard(itertools.count()):
             if time.monotonic() > begun + 60.0:
                 ended.append(i)
                 break
@@ -169,14 +170,46 @@ def test_noise_that_large_sums_of_a_live_bandit_do_without(monkeypatch):
         "_noised",
         lambda self, steps: steps / player._STEPS if steps > whole else plain(self, steps),
     )
-    assert names_of_violations("bandit", 8000, "DPKLUCB") == ["DPKLUCB, secure"]
+    assert names_of_violations("bandit", 4000, "DPKLUCB") == ["DPKLUCB, secure"]
+
+
+@pytest.mark.usefixtures("live_ones_only")
+def test_noise_that_all_arms_of_a_live_bandit_share(monkeypatch):
+    fresh = player.CounterPlayer._fresh
+
+    def shared(self):
+        counter, drawn = fresh(self), vars(self).setdefault("drawn", {})
+        noised = counter._noised
+
+        def same(node, n):
+            drawn[n] = drawn[n] if n in drawn else noised(0.0 * node, n)
+            return node + drawn[n]
+
+        monkeypatch.setattr(counter, "_noised", same)
+        return counter
+
+    monkeypatch.setattr(player.CounterPlayer, "_fresh", shared)
+    assert names_of_violations("bandit", 4000, "PrivateUCB") == ["PrivateUCB, secure"]
+
+
+@pytest.mark.usefixtures("live_ones_only")
+def test_noise_that_all_batches_of_a_live_bandit_have_from_the_first(monkeypatch):
+    noised = player.BatchPlayer._noised
+
+    def again(self, steps):
+        self.drawn = vars(self).get("drawn") or noised(self, 0)
+        return steps / player._STEPS + self.drawn
+
+    monkeypatch.setattr(player.BatchPlayer, "_noised", again)
+    names = ["DPKLUCB, secure", "LazyDPTS, secure"]
+    assert names_of_violations("bandit", 8000, *names) == names
 
 
 @pytest.mark.usefixtures("live_ones_only")
 def test_float_noise_in_place_of_secure_noise_in_counters_and_bandits(monkeypatch):
     monkeypatch.setattr(counter_base, "secure_laplace", faulty("float"))
     assert "binary counter, secure" in names_of_violations("counter", 20_000, "binary counter, secure")
-    assert names_of_violations("bandit", 40_000, "PrivateUCB, secure") == ["PrivateUCB, secure"]
+    assert names_of_violations("bandit", 24_000, "PrivateUCB, secure") == ["PrivateUCB, secure"]
 
 
 def test_half_the_noise_of_counters(monkeypatch):
@@ -196,7 +229,7 @@ def test_noise_that_is_drawn_once_for_all_nodes():
     make = functools.partial(audits._counter, replace(COUNTERS["binary"], make=Reused), 1.0)
     streams = np.eye(4)[1], np.zeros(4)
     draw = functools.partial(audits._streams, make, "float", streams)
-    assert audit(draw, 1.0, size=1000, alpha=SURE, events=audits._SIMULATED).lower > 3.0
+    assert audit(draw, 1.0, size=1000, alpha=SURE, events=audit_release.SIMULATED).lower > 3.0
 
 
 class Entry(VectorCounter):
@@ -231,8 +264,8 @@ def test_live_bandits_for_four_times_their_epsilon(monkeypatch):
     hybrid = replace(COUNTERS["hybrid"], make=lambda epsilon: make(4.0 * epsilon))
     monkeypatch.setattr(player, "COUNTERS", COUNTERS | {"hybrid": hybrid})
     monkeypatch.setattr(live, "VectorCounter", lambda epsilon, *given: vector(4.0 * epsilon, *given))
-    names = ["PrivateUCB, secure", "private-oful, secure"]
-    assert names_of_violations("bandit", 10_000, *names) == names
+    for size, name in ((7000, "PrivateUCB, secure"), (10_000, "private-oful, secure")):
+        assert names_of_violations("bandit", size, name) == [name]
 
 
 def test_a_level_that_was_forgotten():
@@ -262,3 +295,25 @@ def test_half_the_noise_of_released_rows(monkeypatch):
     assert wrong == ["private_histogram, replace, secure", "private_histogram, replace, simulated"]
     monkeypatch.setattr(twins, "_SURE", 1.1)
     assert names_of_violations("release", 4000, "one_draw") == ["one_draw_private, its law"]
+
+
+@pytest.mark.parametrize("kind", ["one_draw", "private_histogram"])
+def test_rows_that_are_drawn_from_the_counts_as_they_are(monkeypatch, kind):
+    def raw(self, size, seed=None, **how):
+        return sample(replace(self, pmf=self.histogram.pmf), size, seed, **how)
+
+    monkeypatch.setattr(twins.Twin, "sample", raw)
+    wrong = [
+        f"private_histogram, {who}, {how}" for who in twins.NEIGHBOURS for how in ("secure", "simulated")
+    ]
+    expected = ["one_draw_private, its rows"] if kind == "one_draw" else wrong
+    assert names_of_violations("release", 4000, kind) == expected
+
+
+def test_searches_for_twice_the_epsilon(monkeypatch):
+    searched, sticks = game.LimitedGame._searched.func, gaussian.sticks
+    twice = property(lambda self: (*searched(self)[:2], 2.0 * self.epsilon))
+    monkeypatch.setattr(game.LimitedGame, "_searched", twice)
+    monkeypatch.setattr(gaussian, "sticks", lambda *given: sticks(*given[:-1], 2.0 * given[-1]))
+    wrong = ["GaussianGame, its law", "PairGame, its law"]
+    assert names_of_violations("release", 4000, "Game") == wrong

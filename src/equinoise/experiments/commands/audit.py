@@ -12,23 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equinoise import _checks, _files, bandits, nvo, replicates
+from equinoise import _checks, _files, bandits, replicates
 from equinoise._random import stream_key
-from equinoise._typing import Any, Array, Callable, DataFrame, Floats, Ints, Iterable, Iterator, TypeVar
+from equinoise._typing import Any, Array, Callable, DataFrame, Floats, Iterator
 from equinoise.bandits import rewards
 from equinoise.bandits.linear import LinearBandit
 from equinoise.bandits.policies.registry import choose
 from equinoise.efb import Strategy, User
 from equinoise.experiments.commands import common
+from equinoise.experiments.commands.audit_release import Row, by_draws, heard, release
 from equinoise.games import from_nested
-from equinoise.inference.privacy import Audit, audit, differences, exactly, steps, values
+from equinoise.inference.privacy import Audit, exactly
 from equinoise.mechanisms import COUNTERS
 from equinoise.mechanisms.hashing import BITS, Hashing, symbol_of
-from equinoise.nvo.profile import Profile
 from equinoise.report.exhibit import csv_bytes, frame_of
 
-# What seeded noise is audited by: its low bits tell everything, which is why it is for simulations.
-_SIMULATED = (values, differences, steps)
 _BUCKETS = (1, 2, 3)
 _HORIZONS = (1, 4, 7, 16, 40)  # of counters whose nodes are looked at
 # Horizons of streams that are drawn, and the item that differs: of any in the tree there is one.
@@ -38,17 +36,13 @@ _MOST_ROUNDS = 2**13  # in which a policy must have reacted to its rewards
 _PRIME = 4_294_967_291  # of the few sequences of choices that there are, hardly two are one number modulo it
 _MOST = 10**8  # draws
 
-#: An audit, or one that is still to be drawn, at a level ``alpha=``.
-Row = Audit | functools.partial[Audit]
-Item = TypeVar("Item")
-
 
 @dataclass(frozen=True)
 class Parameters:
     """What the audits depend on, checked when made.
 
     All bounds of a group hold together except with probability `alpha`. OpenDP's noise is slow: of what it
-    noises there is a tenth of the draws.
+    noises there is a tenth of the draws, or a twentieth.
     """
 
     which: str
@@ -111,13 +105,6 @@ def run(which: str, epsilon: float, size: int, seed: int, alpha: float, **runnin
     return replicates.run(audited, len(rows), block=1, **running)[0].tolist()  # type: ignore[no-any-return]
 
 
-def _heard(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items, and end where Ctrl-C was pressed: a million draws take minutes."""
-    for one in items:
-        replicates.tick()
-        yield one
-
-
 def user(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     """Audit reports: the law of a symbol for some numbers of buckets, and draws of all mechanisms."""
     tree, _ = from_nested([[[[0.1], [0.2, 0.4]], [[0.5], [0.6]], 0.9], [0.3]])
@@ -128,8 +115,8 @@ def user(epsilon: float, size: int, seed: int) -> Iterator[Row]:
         strategy = Strategy(0, np.array([0, 1, 2]), np.array([0, 3, 4]), symbols=symbols)
         seeds = range(word, word + n) if noise == "float" else (None,)
         how: dict[str, Any] = {"mechanism": mechanism, "noise": noise}
-        devices = [User(tree, epsilon, **how, seed=one) for one in _heard(seeds)]
-        made = [devices[j % len(devices)].report(strategy, *two[i]) for j in _heard(range(n))]
+        devices = [User(tree, epsilon, **how, seed=one) for one in heard(seeds)]
+        made = [devices[j % len(devices)].report(strategy, *two[i]) for j in heard(range(n))]
         return np.array([report.symbol if symbols else report.values for report in made])
 
     for k in _BUCKETS:
@@ -137,12 +124,7 @@ def user(epsilon: float, size: int, seed: int) -> Iterator[Row]:
         yield exactly(itertools.combinations(laws, 2), epsilon, name=f"User, hashing into {k}")
     for mechanism, noise in itertools.product(("hashing", "laplace"), ("secure", "float")):
         pairs = [functools.partial(draw, mechanism, noise, two) for two in told]
-        yield _drawn(pairs, epsilon, size // 10, seed, f"User, {mechanism}, {noise}", noise == "secure")
-
-
-def _drawn(pairs: Any, epsilon: float, size: int, seed: int, name: str, bits: bool) -> Row:
-    how: dict[str, Any] = {"size": size, "seed": seed, "name": name, "events": None if bits else _SIMULATED}
-    return functools.partial(audit, pairs, epsilon, **how)
+        yield by_draws(pairs, epsilon, size // 10, seed, f"User, {mechanism}, {noise}", noise == "secure")
 
 
 def law(code: Hashing, own: int, value: float) -> Floats:
@@ -174,7 +156,8 @@ def counter(epsilon: float, size: int, seed: int) -> Iterator[Row]:
         for noise in ("secure", "float"):
             both = functools.partial(make, dimension=2)  # with noise for each entry
             pairs = [functools.partial(_streams, both, noise, two) for two in streams]
-            yield _drawn(pairs, epsilon, size // 10, seed, f"{row.name} counter, {noise}", noise == "secure")
+            few = size // (20 if noise == "secure" else 10)
+            yield by_draws(pairs, epsilon, few, seed, f"{row.name} counter, {noise}", noise == "secure")
 
 
 def _counter(row: Any, epsilon: float, horizon: int, seed: int | None, dimension: int = 1) -> Any:
@@ -196,7 +179,7 @@ def _sums(made: Any, items: Floats) -> list[float]:
 
 def _streams(make: Any, noise: str, streams: Any, i: int, n: int, word: int) -> Array:
     seeds = range(word, word + n) if noise == "float" else itertools.repeat(None, n)
-    return np.array([_sums(make(len(streams[i]), one), streams[i]) for one in _heard(seeds)])
+    return np.array([_sums(make(len(streams[i]), one), streams[i]) for one in heard(seeds)])
 
 
 def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
@@ -227,7 +210,7 @@ def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
     draws = np.array([sums(unit, np.zeros(horizon))[0] for unit in range(len(scales))]).T
     same: dict[str, Any] = {"A_eq": np.hstack([draws, -draws]), "bounds": (0, None), "method": "highs"}
     changes = [np.array(sums(-1, item)[0]) - zero for item in np.eye(horizon)]
-    found = [linprog(1.0 / np.array([*scales, *scales]), b_eq=change, **same) for change in _heard(changes)]
+    found = [linprog(1.0 / np.array([*scales, *scales]), b_eq=change, **same) for change in heard(changes)]
     return np.array([one.fun if one.status == 0 else np.inf for one in found])
 
 
@@ -238,14 +221,15 @@ def bandit(epsilon: float, size: int, seed: int) -> Iterator[Row]:
         for options in ({}, *({n: c} for n, c in others)):
             pairs, rounds = policy_pairs(choose(row.name, epsilon, None, options))
             name = ", ".join((row.name, *options.values()))
-            yield _drawn(pairs, epsilon, size if rounds < 100 else size // 5, seed, name, bits=False)
+            yield by_draws(pairs, epsilon, size if rounds < 100 else size // 5, seed, name, bits=False)
         if row.live:
-            made = functools.partial(getattr(bandits, row.live.name), epsilon=epsilon)
+            flags = {name: False for name, option in row.options.items() if option.kind == "flag"}
+            made = functools.partial(getattr(bandits, row.live.name), epsilon=epsilon, **flags)
             pulled = [functools.partial(_pulled, made, at) for at in (0, 2)]
-            yield _drawn(pulled, epsilon, size // 10, seed, f"{row.live.name}, secure", bits=True)
+            yield by_draws(pulled, epsilon, size // 10, seed, f"{row.live.name}, secure", bits=True)
     for noise in ("secure", "float"):
         draws = [functools.partial(_estimates, epsilon, noise, x) for x in ([1.0, 0.0], [0.0, 1.0])]
-        yield _drawn(draws, epsilon, size // 20, seed, f"private-oful, {noise}", noise == "secure")
+        yield by_draws(draws, epsilon, size // 20, seed, f"private-oful, {noise}", noise == "secure")
 
 
 def policy_pairs(chosen: Any) -> tuple[list[Any], int]:
@@ -285,7 +269,7 @@ def played(chosen: Any, table: Floats, n: int, seed: int | None) -> Floats:
     tape = rewards.make_tape(np.zeros((n_arms, n)), 1, rewards.TABLE)
     streams = rewards.make_streams(key, 0, n)
     seen = np.zeros(n)
-    for t in _heard(range(horizon)):
+    for t in heard(range(horizon)):
         if seed is not None:
             rewards.fill_tape(tape, streams, 1, 0.0)
         tape.table[0] = table[t][:, np.newaxis]
@@ -298,70 +282,34 @@ def played(chosen: Any, table: Floats, n: int, seed: int | None) -> Floats:
 def _pulled(make: Any, at: int, i: int, n: int, word: int) -> Floats:
     """Return what a live bandit knows of the sums of n arms, all alike, after each of four rewards.
 
-    All rewards are 0, or 1 where `at` is not 0, but that in place `at`, which is i. Few arms cost less.
+    Then what it knows of as many others after one reward, and what was new in each sum: noise that two arms
+    or two batches share shows, as differences to the first sum are without. All rewards are 0, or 1 where
+    `at` is not 0, but those in place `at` of the first arms, which are i. Few arms cost less.
     """
-    found = np.empty((4, n))
-    for part in np.array_split(found, -(-n // 25), axis=1):  # which are views
-        made = make(part.shape[1])
-        for t, arm in _heard(np.ndindex(part.shape)):
+    found = np.empty((5, n))
+    for part in np.array_split(found, -(-n // 12), axis=1):  # which are views
+        m = part.shape[1]
+        made = make(2 * m)
+        for arm in range(m):
+            made.update(m + arm, float(at > 0))
+        for t, arm in heard(np.ndindex(4, m)):
             made.update(arm, float(i if t == at else at > 0))
-            if arm + 1 == part.shape[1]:
-                part[t] = (t + 1) * made.private_means
-    return found.T
+            if arm + 1 == m:
+                state = made._player.state  # of rewards in an open batch nothing is known
+                known = made.private_means * getattr(state, "private_n", state.pulls)[:, 0]
+                part[t], part[4] = known[:m], known[m:]
+    return np.vstack([found, np.diff(found[:4], axis=0)]).T
 
 
 def _estimates(epsilon: float, noise: str, context: list[float], i: int, n: int, word: int) -> Floats:
     """Return the private estimates of n linear bandits with one arm, after a reward of i."""
     how: dict[str, Any] = {"policy": "private-oful", "epsilon": epsilon, "horizon": 1, "longest": 1.0}
     found = []
-    for one in _heard(range(word, word + n)):
+    for one in heard(range(word, word + n)):
         made = LinearBandit(1, 2, **how, noise=noise, seed=one if noise == "float" else None)
         made.update(made.request(context), i)
         found.append(made.estimate[0])
     return np.array(found)
-
-
-def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
-    """Audit rows that are released: laws of one row, and draws of rows and of noised histograms."""
-    data = np.repeat([2.5, 3.5, 5.5, 6.5, 9.5], [9, 30, 1, 12, 2])
-    profile = nvo.NoiseGame(nvo.Histogram.from_values(data, 10, bounds=(0, 10)), epsilon).best_response(seed)
-    others = [_without(profile, k, v) for k, v in np.argwhere(profile.counts)]
-    yield exactly([(profile.pmf, other.pmf) for other in others], epsilon, name="Profile, its law")
-    rows = [functools.partial(_rows, (profile, other)) for other in others]
-    yield _drawn(rows, epsilon, size, seed, "Profile.sample", bits=False)
-    counts = [np.array(c) for c in ((1, 1, 0), (2, 1, 1), (5, 0, 2), (40, 3, 1))]
-    given = [(c, c + more) for c, more in itertools.product(counts, np.eye(3, dtype=np.int64))]
-    laws = [[nvo.one_draw_private(_counted(c), epsilon).pmf for c in two] for two in given]
-    yield exactly(((p, q) for p, q in laws), epsilon, name="one_draw_private, its law")
-    one = np.eye(3, dtype=np.int64)
-    changed = {"add-remove": one, "replace": one - np.roll(one, 1, axis=1)}
-    for (said, less), noise in itertools.product(changed.items(), ("secure", "simulated")):
-        both = [[_counted(np.array([2, 1, 9]) - change) for change in (0, each)] for each in less]
-        draws = [functools.partial(_noised, epsilon, said, noise, two) for two in both]
-        yield _drawn(draws, epsilon, size // 10, seed, f"private_histogram, {said}, {noise}", bits=False)
-
-
-def _rows(two: Any, i: int, n: int, word: int) -> Array:
-    return np.asarray(two[i].sample(n, allow_uncertified=True))
-
-
-def _noised(epsilon: float, neighbours: str, noise: str, two: Any, i: int, n: int, word: int) -> Array:
-    seeds = range(word, word + n) if noise == "simulated" else itertools.repeat(None, n)
-    how = {"neighbours": neighbours}
-    made = [nvo.private_histogram(two[i], epsilon, **how, seed=one) for one in _heard(seeds)]
-    return np.array([one.pmf for one in made])
-
-
-def _without(profile: Any, k: int, v: int) -> Profile:
-    """Return the profile of all records but one of bin k and scale v, at the same scales."""
-    game, counts = profile.game, profile.counts.copy()
-    counts[k, v] -= 1
-    return Profile(nvo.NoiseGame(profile.histogram.without(k), game.epsilon, game.scales), counts)
-
-
-def _counted(counts: Ints) -> Any:
-    """Return a histogram of three bins with such counts."""
-    return nvo.Histogram.from_values(np.repeat([0.5, 1.5, 2.5], counts), 3, bounds=(0, 3))
 
 
 #: Groups of mechanisms by name: ``AUDITS[name](epsilon, size, seed)`` yields their audits.

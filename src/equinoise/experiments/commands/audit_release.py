@@ -1,0 +1,105 @@
+"""Audits of rows that are released, and how audits of all groups are drawn."""
+
+import functools
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from equinoise import nvo, replicates
+from equinoise._typing import Any, Array, Callable, Ints, Iterable, Iterator, TypeVar
+from equinoise.inference.privacy import Audit, audit, differences, exactly, steps, values
+from equinoise.nvo.gaussian import GaussianGame
+from equinoise.nvo.pairs import PairGame, PairHistogram
+from equinoise.nvo.profile import Profile
+
+# What seeded noise is audited by: its low bits tell everything, which is why it is for simulations.
+SIMULATED = (values, differences, steps)
+_ROWS = 100  # of one private histogram, which are private together
+_DELTA = 1e-4  # far below 1/n of the records here
+
+#: An audit, or one that is still to be made, at a level ``alpha=``.
+Row = Audit | functools.partial[Audit]
+Item = TypeVar("Item")
+
+
+def heard(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items, and end where Ctrl-C was pressed: a million draws take minutes."""
+    for one in items:
+        replicates.tick()
+        yield one
+
+
+def by_draws(pairs: Any, epsilon: float, size: int, seed: int, name: str, bits: bool) -> Row:
+    """Return an audit that is still to be drawn; with `bits` it looks at low bits, too."""
+    how: dict[str, Any] = {"size": size, "seed": seed, "name": name, "events": None if bits else SIMULATED}
+    return functools.partial(audit, pairs, epsilon, **how)
+
+
+def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
+    """Audit rows that are released: laws of one row, and draws of rows and of noised histograms."""
+    data = np.repeat([2.5, 3.5, 5.5, 6.5, 9.5], [9, 30, 1, 12, 2])
+    histogram = nvo.Histogram.from_values(data, 10, bounds=(0, 10))
+    profile = nvo.NoiseGame(histogram, epsilon).best_response(seed)
+    others = _others(profile)
+    yield exactly([(profile.pmf, other.pmf) for other in others], epsilon, name="Profile, its law")
+    rows = [functools.partial(_rows, (profile, other)) for other in others]
+    yield by_draws(rows, epsilon, size, seed, "Profile.sample", bits=False)
+    second = np.random.default_rng(0).permutation(data)
+    pairs = PairHistogram.from_values(data, second, 4, bounds=((0, 10), (0, 10)))
+    searched: list[tuple[str, float, Callable[[], Any]]] = [
+        ("GaussianGame", _DELTA, lambda: GaussianGame(histogram, epsilon, _DELTA).solve(seed)),
+        ("PairGame", 0.0, lambda: PairGame(pairs, epsilon).solve(seed, steps=20_000)),
+    ]
+    for name, delta, solve in searched:
+        yield functools.partial(_solved, solve, epsilon, delta, name=f"{name}, its law")
+    counts = [np.array(c) for c in ((1, 1, 0), (2, 1, 1), (5, 0, 2), (40, 3, 1))]
+    given = [(c, c + more) for c, more in itertools.product(counts, np.eye(3, dtype=np.int64))]
+    twins = [[nvo.one_draw_private(_counted(c), epsilon) for c in two] for two in given]
+    yield exactly(((p.pmf, q.pmf) for p, q in twins), epsilon, name="one_draw_private, its law")
+    rows = [functools.partial(_rows, two) for two in twins]
+    yield by_draws(rows, epsilon, size, seed, "one_draw_private, its rows", bits=False)
+    one = np.eye(3, dtype=np.int64)
+    changed = {"add-remove": one, "replace": one - np.roll(one, 1, axis=1)}
+    for (said, less), noise in itertools.product(changed.items(), ("secure", "simulated")):
+        both = [[_counted(np.array([2, 1, 9]) - change) for change in (0, each)] for each in less]
+        draws = [functools.partial(_noised, epsilon, said, noise, two) for two in both]
+        yield by_draws(draws, epsilon, size // 10, seed, f"private_histogram, {said}, {noise}", bits=False)
+
+
+def _rows(two: Any, i: int, n: int, word: int) -> Array:
+    return np.asarray(two[i].sample(n, allow_uncertified=True))
+
+
+def _noised(epsilon: float, neighbours: str, noise: str, two: Any, i: int, n: int, word: int) -> Array:
+    """Return what is released of n private histograms: probabilities, and the fewest rows in a bin."""
+    seeds = range(word, word + n) if noise == "simulated" else itertools.repeat(None, n)
+    found = []
+    for seed in heard(seeds):
+        made = nvo.private_histogram(two[i], epsilon, neighbours=neighbours, seed=seed)
+        rows = made.sample(_ROWS, seed)
+        fewest = np.bincount(rows.astype(np.int64), minlength=made.histogram.n_bins).min()
+        found.append([*made.pmf, fewest])  # one number: among more, luck chooses the event
+    return np.array(found)
+
+
+def _solved(solve: Callable[[], Any], epsilon: float, delta: float, *, name: str, alpha: float) -> Audit:
+    """Return the audit of what a search finds, exact at any level alpha."""
+    profile = solve()
+    laws = [(profile.pmf, other.pmf) for other in _others(profile)]
+    return exactly(laws, epsilon, delta=delta, name=name)
+
+
+def _others(profile: Any) -> list[Profile]:
+    """Return the profiles of all records but one, of each bin and scale that there is, at the same scales."""
+    found = []
+    for k, v in np.argwhere(profile.counts):
+        counts = profile.counts.copy()
+        counts[k, v] -= 1
+        found.append(Profile(replace(profile.game, histogram=profile.histogram.without(k)), counts))
+    return found
+
+
+def _counted(counts: Ints) -> Any:
+    """Return a histogram of three bins with such counts."""
+    return nvo.Histogram.from_values(np.repeat([0.5, 1.5, 2.5], counts), 3, bounds=(0, 3))
