@@ -417,6 +417,96 @@ def test_ctrl_c_stops_tasks_on_threads():
     assert "Traceback" not in screen
 
 
+LOCKED = """
+    import signal, sys, threading, time
+    import numpy as np
+    from equinoise import replicates
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    enter, pressed = threading.Condition.__enter__, []
+    def take(self):
+        taken = enter(self)
+        if sys._getframe(2).f_code.co_name == "start" and not pressed:  # of a thread that waits for this lock
+            pressed.append(signal.raise_signal(signal.SIGINT))
+        return taken
+    def task(start, stop):
+        while True:
+            time.sleep(0.01)
+            replicates.tick()
+    threading.Condition.__enter__ = take
+    try:
+        replicates.run(task, 4, block=1)
+    except KeyboardInterrupt:
+        print("interrupted", len(pressed), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_while_a_thread_starts_leaves_no_lock_behind():
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    script = [sys.executable, "-c", textwrap.dedent(LOCKED)]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 1\n", "")
+
+
+def test_a_handler_of_ctrl_c_that_goes_on_is_kept_and_called(monkeypatch):
+    heard = []
+
+    def handler(number, frame):
+        heard.append(number)
+
+    def task(start, stop):
+        if start == 0:
+            signal.raise_signal(signal.SIGINT)
+        return square(start, stop)
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        same(replicates.run(task, 4, block=1), expected(4))
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
+
+
+class Refuses(Eager):
+    """Does three tasks and then is gone."""
+
+    def __init__(self):
+        self.left = 3
+
+    def submit(self, fn, /, *args, **kwargs):
+        self.left -= 1
+        if self.left < 0:
+            raise Own("gone")
+        return super().submit(fn, *args, **kwargs)
+
+
+def test_an_executor_that_is_gone_leaves_the_blocks_that_it_did(tmp_path):
+    with pytest.raises(Own, match="gone"):
+        replicates.run(square, 10, block=1, executor=Refuses(), resume=tmp_path)
+    assert len([*tmp_path.glob("*.npz")]) == 3
+    same(replicates.run(square, 10, block=1, resume=tmp_path), expected(10))
+
+
+def test_blocks_that_end_while_another_fails_are_kept(monkeypatch):
+    """The first block fails while the second is at work, which hears nothing of it."""
+    both, failed, kept = threading.Barrier(2), threading.Event(), []
+
+    def task(start, stop):
+        both.wait(10)
+        if start == 0:
+            failed.set()
+            raise Own
+        failed.wait(10)
+        time.sleep(0.3)  # until the run has seen the failure
+        return square(start, stop)
+
+    monkeypatch.setattr(replicates._Joined, "put", lambda joined, *block: kept.append(block[:2]))
+    with ThreadPoolExecutor(2) as pool, pytest.raises(Own):
+        replicates.run(task, 2, block=1, executor=pool)
+    assert kept == [(1, 2)]
+
+
 # Recipes
 
 

@@ -10,6 +10,7 @@ import contextvars
 import math
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -152,9 +153,14 @@ def run(
         return joined.arrays  # type: ignore[return-value]
     threads = ThreadPoolExecutor(max(1, min(workers(), len(spans))), thread_name_prefix="equinoise")
     where = threads if executor is None else contextlib.nullcontext(executor)
-    with where as pool, _bar(shown, label, n * work) as show:
+    with _ctrl_c(executor or threads) as look, where as pool, _bar(shown, label, n * work) as bar:
+
+        def show(done: int, ticked: float) -> None:
+            look()
+            bar((known + done) * work + ticked)
+
         try:
-            _run_blocks(task, pool, spans, keep, lambda done, ticked: show((known + done) * work + ticked))
+            _run_blocks(task, pool, spans, keep, show)
         except KeyboardInterrupt:
             if not (partly and joined.spans):
                 raise
@@ -192,23 +198,23 @@ def _run_blocks(
     show: Callable[[int, float], None],
 ) -> None:
     """Give each block's arrays to `keep` as it ends; whatever is left when something raises is cancelled."""
-    here = type(pool) is ThreadPoolExecutor  # its tasks see our memory, which those of a subclass may not
+    here = _here(pool)
     stopping = threading.Event()
     ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
     running: dict[Future[Any], tuple[int, int, _Watch]] = {}
+    waiting = iter(spans)
     finished, due = 0, 0.0
     try:
-        for start, stop in spans:
-            watch = _Watch(stopping)
-            call = (_watched, task, start, stop, watch) if here else (task, start, stop)
-            future: Future[Any] = pool.submit(*call)
-            running[future] = (start, stop, watch)
-            future.add_done_callback(ended.put)
-        while running:
+        while (span := next(waiting, None)) or running:
             tick()  # a run inside a task of another run ends with that one
+            if span:
+                watch = _Watch(stopping)
+                future: Future[Any] = pool.submit(*(_watched, task, *span, watch) if here else (task, *span))
+                running[future] = (*span, watch)
+                future.add_done_callback(ended.put)
             done = None
             with contextlib.suppress(queue.Empty):  # wait for a block to end, but not for long
-                done = ended.get(timeout=_POLL)
+                done = ended.get(timeout=0.0 if span else _POLL)
             if done is not None:
                 start, stop, _ = running.pop(done)
                 keep(start, stop, done.result())
@@ -222,6 +228,44 @@ def _run_blocks(
         busy = [future for future in running if not future.cancel()]
         if here:
             wait(busy)
+        for future, (start, stop, _) in running.items():  # some may be done that nobody has looked at
+            if future.done() and not future.cancelled() and future.exception() is None:
+                with contextlib.suppress(Exception):  # another one is on its way
+                    keep(start, stop, future.result())
+
+
+def _here(pool: Executor) -> bool:
+    """Return whether tasks see our memory, which those of a subclass may not."""
+    return type(pool) is ThreadPoolExecutor
+
+
+@contextlib.contextmanager
+def _ctrl_c(pool: Executor) -> Iterator[Callable[[], object]]:
+    """Yield a function that does what Ctrl-C does, if it was pressed; pressed again, it is done at once.
+
+    Raised wherever the interpreter is, it may leave a lock of `threading` held, for which a thread then
+    waits for ever. Processes that a pool forks shall not hear it so.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not (_here(pool) and threading.current_thread() is threading.main_thread() and callable(before)):
+        yield lambda: None
+        return
+    pressed = list[int]()
+
+    def hear(number: int, _: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        pressed.append(number)
+
+    def look() -> None:
+        if pressed:
+            before(pressed.pop(), None)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield look
+    finally:
+        signal.signal(signal.SIGINT, before)
+    look()
 
 
 def _watched(task: Callable[[int, int], Any], start: int, stop: int, watch: _Watch) -> Any:

@@ -1,12 +1,17 @@
-"""Commands write pictures of one point, anneal and bound in little time here, or these would take longest."""
+"""Commands write pictures of one point, anneal and bound in little time here, or these would take longest.
+
+Nor do they say that they compile: whether they do depends on the tests before.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import pytest
 from matplotlib.figure import Figure
 
+from equinoise import _jit
 from equinoise.experiments.commands import nvo
 from equinoise.nvo import NoiseGame
 from equinoise.report import figures
@@ -41,3 +46,8 @@ def all_proposals():
 @pytest.fixture(autouse=True)
 def _few_proposals(request, monkeypatch):
     monkeypatch.setitem(DEFAULTS, "steps", PROPOSALS if "all_proposals" in request.fixturenames else 10**5)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_compiled(monkeypatch):
+    monkeypatch.setattr(_jit, "compiling", lambda tell: contextlib.nullcontext())

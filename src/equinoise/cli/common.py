@@ -139,7 +139,8 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
     """
     from equinoise import _checks, _files, _jit
 
-    if sys.stderr.isatty() and context.info_name != "reproduce":  # which has a bar for it
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    if not (terminal and context.info_name == "reproduce"):  # which has a bar for it
         words = "compiling, on first use: a minute or two, then kept"
         context.with_resource(_jit.compiling(functools.cache(lambda begun: say(words) if begun else None)))
     own, jobs = context.command.params, context.params["jobs"]
@@ -175,7 +176,8 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
 def say(line: str) -> None:
     """Print one line on stderr, with the command's name; what nobody hears is no failure."""
     with contextlib.suppress(OSError):
-        print(f"equinoise: {line}", file=sys.stderr, flush=True)
+        if sys.stderr is not None:  # print would take stdout
+            print(f"equinoise: {line}", file=sys.stderr, flush=True)
 
 
 def _console() -> Any:
