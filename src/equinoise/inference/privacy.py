@@ -258,8 +258,10 @@ def _losses(p: Floats, q: Floats, delta: float) -> Floats:
 
 def _labels(reference: Array) -> Callable[[Array], Ints]:
     """Return what numbers rows by their cells; where few rows differ each is a cell, and 0 are new ones."""
-    rows = np.unique(reference, axis=0)
-    if len(rows) > len(reference) / 20:
+    few = len(reference) // 20
+    columns = all(np.unique(column).size <= few for column in reference.T)  # takes less than whole rows
+    rows = np.unique(reference, axis=0) if columns else reference
+    if len(rows) > few:
         n = max(2, int(_CELLS ** (1.0 / reference.shape[1])))
         numbers = np.where(np.isnan(reference), np.inf, reference)
         levels = np.quantile(numbers, np.arange(1, n) / n, axis=0, method="lower")
