@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -10,7 +11,9 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from equinoise import _checkpoint, bandits, efb, games, replicates
+from equinoise import _checkpoint, _files, bandits, efb, games, replicates
 from equinoise._checkpoint import fingerprint, kept_as
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -250,6 +253,27 @@ def test_two_processes_share_a_folder_of_one_run_and_one_of_two_runs_is_refused(
         assert re.search(r"of another: value is [34].0 there and [34].0 here$", said[1])
     assert len(list((tmp_path / "kept").glob("*.npz"))) == 20
     assert {path.suffix for path in (tmp_path / "kept").iterdir()} == {".npz", ".json"}
+
+
+def test_of_two_runs_that_begin_together_one_is_refused(tmp_path, monkeypatch):
+    """One is held where a folder was found empty, for as long as the other would need to find so too."""
+    both, clear = threading.Barrier(2, timeout=1.0), _files.clear
+
+    def meet(*args):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait()
+        clear(*args)
+
+    def begun(value):
+        try:
+            return _checkpoint.Blocks(tmp_path / "kept", made(value)) and ""
+        except ValueError as error:
+            return str(error)
+
+    monkeypatch.setattr(_files, "clear", meet)
+    with ThreadPoolExecutor(2) as pool:
+        said = sorted(pool.map(begun, [3.0, 4.0]))
+    assert said[0] == "" and "of another: " in said[1]
 
 
 def test_folders_with_other_files_and_things_that_are_no_folder_are_refused(tmp_path):

@@ -24,7 +24,7 @@ from types import FunctionType, SimpleNamespace
 import numpy as np
 import pytest
 
-from equinoise import replicates
+from equinoise import _progress, replicates
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
@@ -127,11 +127,29 @@ def test_default_blocks_keep_every_worker_busy(executor, workers):
     assert max(stop - start for start, stop in spans) <= 1024
 
 
+def weigh(start, stop, *, ballast):
+    return square(start, stop)
+
+
 class Eager(Executor):
+    given = 0
+
     def submit(self, fn, /, *args, **kwargs):
+        self.given += 1
         future = Future()
         future.set_result(fn(*args, **kwargs))
         return future
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize(("size", "blocks"), [(0, 256), (2**24, 64), (2**27, 8)])
+def test_an_executor_that_may_hold_all_it_is_given_gets_large_tasks_a_few_times(
+    size, blocks, resume, tmp_path
+):
+    task, pool = functools.partial(weigh, ballast=np.zeros(size, np.uint8)), Eager()
+    how = {"executor": pool, "resume": tmp_path if resume else None}
+    same(replicates.run(task, 2560, **how), expected(2560))
+    assert max(blocks - 1, 16) <= pool.given <= max(blocks, 16) + 1
 
 
 class Own(Exception):
@@ -209,7 +227,7 @@ def test_a_run_inside_a_task_ends_with_it():
 
     with pytest.raises(Own):
         replicates.run(task, 2, block=1)
-    assert inner == ["_Cancelled"]
+    assert inner == ["Cancelled"]
 
 
 @pytest.mark.parametrize(
@@ -273,7 +291,7 @@ def slowly(start, stop):
 
 
 def test_a_run_of_hours_is_foretold_where_there_is_no_bar(monkeypatch, capfd):
-    monkeypatch.setattr(replicates, "_SOON", 0.1)
+    monkeypatch.setattr(_progress, "_SOON", 0.1)
     for progress, work in ((False, 1e6), (True, 8.0)):
         replicates.run(slowly, 1, progress=progress, work=work)
     assert capfd.readouterr() == ("", "")
@@ -371,7 +389,7 @@ def test_ctrl_c_before_any_block_is_done_is_one(options):
 INTERRUPTED = """
     import os, signal, sys, threading, time
     import numpy as np
-    from equinoise import replicates
+    from equinoise import _progress, replicates
     signal.signal(signal.SIGINT, signal.default_int_handler)
     def task(start, stop):
         os.write(1, b"begun\\n")
@@ -420,7 +438,7 @@ def test_ctrl_c_stops_tasks_on_threads():
 LOCKED = """
     import signal, sys, threading, time
     import numpy as np
-    from equinoise import replicates
+    from equinoise import _progress, replicates
     signal.signal(signal.SIGINT, signal.default_int_handler)
     enter, pressed = threading.Condition.__enter__, []
     def take(self):

@@ -6,21 +6,19 @@ can change a result. Kernels release the GIL: threads are enough on one machine.
 """
 
 import contextlib
-import contextvars
-import math
 import os
+import pickle
 import queue
 import signal
-import sys
 import threading
 import time
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 
 import numpy as np
 
 from equinoise import _checks
 from equinoise._checkpoint import Blocks, merge
+from equinoise._progress import Watch, bar_of, named, showing, tick, watched, watching
 from equinoise._results import check_memory, check_work
 from equinoise._sweep import Sweep, sweep
 from equinoise._typing import Any, Array, Callable, Iterator, TypeVar
@@ -33,49 +31,9 @@ _LARGEST_BLOCK = 1024  # results of a block are copied as a whole
 _BLOCKS_A_WORKER = 4  # more would cost calls, fewer would leave workers idle at the end
 _FINER = 8  # times as many where finished blocks are kept, so that a kill loses little
 _UNKNOWN_WORKERS = 64  # assumed of an executor that does not say
+_SENT = 2**30  # bytes of tasks that such a one is given, all of which it may hold at once
+_LEAST = 16  # blocks of them, however large
 _POLL = 0.1  # seconds between two looks at progress and cancellation
-_SOON = 5.0  # seconds of work that tell how long the rest takes
-
-
-class _Cancelled(BaseException):
-    """Raised by :func:`tick` in a task whose run was given up; no task should catch it."""
-
-
-@dataclass(slots=True)
-class _Watch:
-    """What one block of this process tells its run (work done), and hears from it (stop)."""
-
-    stop: threading.Event
-    done: float = 0.0
-    show: Callable[[float], None] = lambda done: None
-    over: bool = False  # and left behind in a context that was not there to be reset
-
-    def __bool__(self) -> bool:
-        return not self.over
-
-    def tick(self, work: float) -> None:
-        self.done += work
-        self.show(self.done)
-        if self.stop.is_set():
-            raise _Cancelled
-
-
-_watch: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("equinoise_watch", default=None)
-
-
-def tick(work: float = 0.0) -> None:
-    """Tell the run that a task works for how much it has done, and let the run stop the task.
-
-    A long task calls this between two kernels, every twentieth of a second or so, with the `work` since the
-    last call, in the units of :func:`run`'s. It moves the progress bar, and raises where the user pressed
-    Ctrl-C or another block failed. In other processes, and outside of :func:`run`, it does nothing.
-
-    Examples
-    --------
-    >>> tick(1000)
-    """
-    if watch := _watch.get():
-        watch.tick(work)
 
 
 def run(
@@ -132,11 +90,10 @@ def run(
     n = len(span := checked_span(n_replicates))
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {_checks.shown(executor)}")
-    shown, label = _named(progress)
+    shown, label = named(progress)
     check_work(n, work := _checks.number("work", work, 0.0, open_low=True))
     if block is None:
-        blocks = _BLOCKS_A_WORKER * workers(executor) * (1 if resume is None else _FINER)
-        block = min(_LARGEST_BLOCK, -(-n // blocks))
+        block = min(_LARGEST_BLOCK, -(-n // _n_blocks(task, executor, kept=resume is not None)))
     block = _checks.integer("block", block, minimum=1)
     joined, kept = _Joined(span), None if resume is None else Blocks(resume, task)
     gaps = [(span.start, span.stop)] if kept is None else kept.missing(span, joined.put)
@@ -148,12 +105,12 @@ def run(
         if kept is not None:
             kept.put(start, stop, arrays)
 
-    if executor is None and len(spans) == 1 and not shown and not _watch.get():
+    if executor is None and len(spans) == 1 and not shown and not watching.get():
         keep(*spans[0], task(*spans[0]))  # to start a thread takes 0.2 ms
         return joined.arrays  # type: ignore[return-value]
     threads = ThreadPoolExecutor(max(1, min(workers(), len(spans))), thread_name_prefix="equinoise")
     where = threads if executor is None else contextlib.nullcontext(executor)
-    with _ctrl_c(executor or threads) as look, where as pool, _bar(shown, label, n * work) as bar:
+    with _ctrl_c(executor or threads) as look, where as pool, bar_of(shown, label, n * work) as bar:
 
         def show(done: int, ticked: float) -> None:
             look()
@@ -201,15 +158,15 @@ def _run_blocks(
     here = _here(pool)
     stopping = threading.Event()
     ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
-    running: dict[Future[Any], tuple[int, int, _Watch]] = {}
+    running: dict[Future[Any], tuple[int, int, Watch]] = {}
     waiting = iter(spans)
     finished, due = 0, 0.0
     try:
         while (span := next(waiting, None)) or running:
             tick()  # a run inside a task of another run ends with that one
             if span:
-                watch = _Watch(stopping)
-                future: Future[Any] = pool.submit(*(_watched, task, *span, watch) if here else (task, *span))
+                watch = Watch(stopping)
+                future: Future[Any] = pool.submit(*(watched, task, *span, watch) if here else (task, *span))
                 running[future] = (*span, watch)
                 future.add_done_callback(ended.put)
             done = None
@@ -232,6 +189,18 @@ def _run_blocks(
             if future.done() and not future.cancelled() and future.exception() is None:
                 with contextlib.suppress(Exception):  # another one is on its way
                     keep(start, stop, future.result())
+
+
+def _n_blocks(task: Callable[[int, int], Any], executor: Executor | None, *, kept: bool) -> int:
+    """Return in how many blocks all workers are busy; fewer of large tasks, all of which may be held."""
+    blocks = _BLOCKS_A_WORKER * workers(executor)
+    if executor is None or hasattr(executor, "_max_workers"):
+        return blocks * (_FINER if kept else 1)
+    try:
+        size = len(pickle.dumps(task, pickle.HIGHEST_PROTOCOL))
+    except Exception:  # only the executor knows how this is pickled
+        return blocks
+    return min(blocks, max(_LEAST, _SENT // size))
 
 
 def _here(pool: Executor) -> bool:
@@ -266,17 +235,6 @@ def _ctrl_c(pool: Executor) -> Iterator[Callable[[], object]]:
     finally:
         signal.signal(signal.SIGINT, before)
     look()
-
-
-def _watched(task: Callable[[int, int], Any], start: int, stop: int, watch: _Watch) -> Any:
-    token = _watch.set(watch)
-    try:
-        tick()
-        return task(start, stop)
-    except _Cancelled:
-        raise CancelledError from None  # nobody waits for this block any more
-    finally:
-        _watch.reset(token)
 
 
 class _Joined:
@@ -319,67 +277,3 @@ class _Joined:
 
 def _items(arrays: tuple[Array, ...] | dict[str, Array]) -> dict[Any, Array]:
     return arrays if isinstance(arrays, dict) else dict(enumerate(arrays))
-
-
-@contextlib.contextmanager
-def showing(progress: bool | str, work: float = 1.0) -> Iterator[None]:
-    """Show a bar of what one long task, the block of this ``with``, says by :func:`tick`.
-
-    As :func:`run` does, but in this thread, in which Ctrl-C is raised. Inside of a run its ticks are that's.
-
-    Examples
-    --------
-    >>> with showing("halves", work=2.0):
-    ...     tick(1.0)
-    """
-    shown, label = _named(progress)
-    if not shown or _watch.get():
-        yield
-        return
-    with _bar(shown, label, work) as show:
-        watch = _Watch(threading.Event(), show=show)
-        token = _watch.set(watch)
-        try:
-            yield
-        finally:
-            watch.over = True
-            with contextlib.suppress(ValueError):  # a generator was closed in another context
-                _watch.reset(token)
-
-
-def _named(progress: bool | str) -> tuple[bool, str]:
-    """Return whether a bar is asked for, and its name."""
-    return (True, progress) if isinstance(progress, str) else (_checks.flag("progress", progress), "")
-
-
-@contextlib.contextmanager
-def _bar(shown: bool, label: str, total: float) -> Iterator[Callable[[float], None]]:
-    """Yield a function that takes the work done so far and shows it; off a terminal it may say a line."""
-    if not (shown and sys.stderr is not None and sys.stderr.isatty()):
-        yield _foretold(label, total) if shown and sys.stderr is not None else lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    text = TextColumn("{task.description}", markup=False)
-    columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(elapsed_when_finished=True))
-    quiet: Any = {"redirect_stdout": False, "redirect_stderr": False}  # what a task prints is its own
-    with Progress(*columns, console=Console(stderr=True), transient=not label, **quiet) as bar:
-        line = bar.add_task(label, total=total)
-        yield lambda done: bar.update(line, completed=min(done, total))
-
-
-def _foretold(label: str, total: float) -> Callable[[float], None]:
-    """Return a function that takes the work done so far, and soon says once if the rest takes hours."""
-    begun, first = time.monotonic(), -1.0
-
-    def show(done: float) -> None:
-        nonlocal first
-        first = done if first < 0.0 else first  # of an earlier run
-        if (took := time.monotonic() - begun) > _SOON and done > first:
-            hours, first = took / 3600.0 * (total - done) / (done - first), math.inf
-            if hours > 1.0:
-                with contextlib.suppress(OSError):
-                    print(f"equinoise: {label or 'this'} takes about {hours:,.0f} hours", file=sys.stderr)
-
-    return show

@@ -39,6 +39,10 @@ class _Task(NamedTuple):
         idle = 0 if self.delay else 1 if self.history else 2  # fields that came later, at their defaults
         return tuple(self._replace(tables=None))[: len(self) - idle]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out the tables, which can be thousands of times as large as the rest."""
+        return _Task, tuple(self._replace(tables=None))
+
 
 def simulate(
     policy: str,
@@ -145,7 +149,7 @@ def simulate(
     from equinoise._random import stream_key
 
     spec, budget, given, order = chosen
-    tables = spec.make_tables(n_arms, rounds, budget, rounds if n >= _WORTH_TABLES else 0, given)
+    tables = _tables(spec.name, tuple(given.items()), n_arms, rounds, budget, n)
     drawn = list(REWARDS).index(kind), spread, order == "random", checkpoints, stream_key(seed), bool(history)
     task = _Task(spec.name, true_means, rounds, budget, given, tables, *drawn, min(late, rounds))
     how: dict[str, Any] = {"block": block, "executor": executor, "progress": progress, "resume": resume}
@@ -171,11 +175,23 @@ def _arms_of_work(n_arms: int) -> int:
     return max(1, n_arms // _FEW)
 
 
+def _tables(policy: str, options: tuple[Any, ...], n_arms: int, horizon: int, epsilon: float, n: int) -> Any:
+    rounds = horizon if n >= _WORTH_TABLES else 0
+    return POLICIES[policy].make_tables(n_arms, horizon, epsilon, rounds, dict(options))
+
+
+_kept_tables = functools.lru_cache(maxsize=1)(_tables)  # of another process, which does many blocks of a run
+
+
 @kept_as("equinoise.bandits.simulate._run_block")
 def _run_block(task: _Task, start: int, stop: int) -> dict[str, Array]:
     """Run the replicates start..stop-1; this is what executors are given."""
     from equinoise.bandits import rewards
 
+    if task.tables is None and POLICIES[task.policy].tabulated:
+        setting = task.true_means.shape[-1], task.horizon, task.epsilon
+        tables = _kept_tables(task.policy, tuple(task.options.items()), *setting, stop - start)
+        task = task._replace(tables=tables)
     return rewards.in_lanes(functools.partial(_run_lanes, task), start, stop, _LANES)
 
 
