@@ -322,6 +322,24 @@ def test_an_upgrade_in_place_disturbs_no_process_that_runs(package, tmp_path):
     assert report(package, NUMBA_CACHE_DIR=cache)[:3] == [6.0, 0, 1]
 
 
+@pytest.mark.parametrize("known", [False, True])  # whether the old kernels are in the cache already
+def test_what_is_imported_after_an_upgrade_is_not_kept_as_of_the_old_version(package, tmp_path, known):
+    cache, old = str(tmp_path / "cache"), (package / "_callee.py").read_text()
+    (package / "_other.py").write_text("from equinoise._jit import njit\n@njit\ndef one():\n    return 1\n")
+    if known:
+        assert report(package, NUMBA_CACHE_DIR=cache)[:3] == [3.0, 0, 1]
+    waiting = "import pathlib, time\nfrom equinoise import _other\npathlib.Path('ready').touch()\n"
+    waiting += "while pathlib.Path('ready').exists():\n    time.sleep(0.01)\n"
+    child = start(package, waiting + REPORT, NUMBA_CACHE_DIR=cache)
+    while not (tmp_path / "ready").exists() and child.poll() is None:
+        time.sleep(0.01)
+    (package / "_callee.py").write_text(CALLEE.format(value=4))
+    (tmp_path / "ready").unlink()
+    assert json.loads(finish(child))[:3] == [6.0, 0, 1]  # what it imported, not what was kept
+    (package / "_callee.py").write_text(old)
+    assert report(package, NUMBA_CACHE_DIR=cache)[0] == 3.0
+
+
 def test_kernels_that_no_process_used_for_a_month_are_removed(package, warm):
     cache, (mine,) = Path(warm), Path(warm).iterdir()
     old, recent, foreign = (

@@ -101,7 +101,7 @@ def cache_directory() -> Path:
     host = llvmlite.binding
     machine = config.CPU_NAME or host.get_host_cpu_name(), host.get_host_cpu_features().flatten()
     digest = hashlib.sha256(repr((numba.__version__, machine, bool(config.BOUNDSCHECK))).encode())
-    for source in sorted(_PACKAGE.rglob("*.py")):
+    for source in _sources():
         digest.update(source.relative_to(_PACKAGE).as_posix().encode())
         digest.update(source.read_bytes())
     folder = _base() / f"equinoise-{digest.hexdigest()[:20]}"
@@ -112,6 +112,25 @@ def cache_directory() -> Path:
             if time.time() - old.stat().st_mtime > _UNUSED:
                 shutil.rmtree(old)
     return folder
+
+
+@functools.cache
+def _sources() -> dict[Path, tuple[int, ...]]:
+    """Return all sources in order, each with what its replacement changes, as of the first call."""
+    return {path: _stamp(path) for path in sorted(_PACKAGE.rglob("*.py"))}
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    of = path.stat()
+    return of.st_ino, of.st_size, of.st_mtime_ns, of.st_ctime_ns
+
+
+def _upgraded() -> bool:
+    """Return whether a source was replaced since they were hashed, so that this process may hold of both."""
+    try:
+        return any(_stamp(path) != stamp for path, stamp in _sources().items())
+    except OSError:
+        return True
 
 
 def _base() -> Path:
@@ -160,8 +179,15 @@ class _Cache(caching.FunctionCache):
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load code for a signature; not what another process wrote for other types into the file's name."""
+        if _upgraded():
+            return None
         found, types = cast(Any, super())._load_overload(sig, target_context), _normal(sig)[0]
         return found if found and found.signature.args == types else None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        """Keep code, unless it may be of other sources than its folder is named by."""
+        if not _upgraded():
+            cast(Any, super())._save_overload(sig, data)
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
