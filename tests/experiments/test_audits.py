@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from equinoise.bandits import POLICIES
-from equinoise.bandits.linear import live
+from equinoise.bandits.linear import LinearBandit, live
 from equinoise.bandits.live import player
 from equinoise.bandits.policies import registry
 from equinoise.efb.protocol import user
@@ -60,10 +60,12 @@ def test_all_that_is_private_is_audited():
     bandit, counter = found("bandit"), found("counter")
     for name, row in POLICIES.items():
         assert (name in bandit) == row.private
-        assert row.live is None or (f"{row.live.name}, secure" in bandit) == row.private
+        for what in ("", ", choices"):
+            assert row.live is None or (f"{row.live.name}{what}, secure" in bandit) == row.private
     assert {"private-ucb, binary", "private-ucb, hybrid", "private-ucb, published"} <= bandit.keys()
     assert min(bandit[name].lower for name in POLICIES if POLICIES[name].private) > 0.25
-    assert {"private-oful, secure", "private-oful, float"} <= bandit.keys()
+    for noise in ("secure", "float"):
+        assert {f"private-oful, {noise}", f"private-oful, rounds, {noise}"} <= bandit.keys()
     assert {name.partition(" counter")[0] for name in counter} == COUNTERS.keys()
     assert sum(name.endswith("secure") for name in counter) == len(COUNTERS)
 
@@ -189,7 +191,8 @@ def test_noise_that_all_arms_of_a_live_bandit_share(monkeypatch):
         return counter
 
     monkeypatch.setattr(player.CounterPlayer, "_fresh", shared)
-    assert names_of_violations("bandit", 4000, "PrivateUCB") == ["PrivateUCB, secure"]
+    names = ["PrivateUCB, secure", "PrivateUCB, choices, secure"]
+    assert names_of_violations("bandit", 4000, "PrivateUCB") == names
 
 
 @pytest.mark.usefixtures("live_ones_only")
@@ -203,6 +206,71 @@ def test_noise_that_all_batches_of_a_live_bandit_have_from_the_first(monkeypatch
     monkeypatch.setattr(player.BatchPlayer, "_noised", again)
     names = ["DPKLUCB, secure", "LazyDPTS, secure"]
     assert names_of_violations("bandit", 8000, *names) == names
+
+
+@pytest.mark.usefixtures("live_ones_only")
+def test_choices_of_live_bandits_by_rewards_as_they_are(monkeypatch):
+    def give(self, t, row, reward, noise, *, plain):
+        self.raw = {**vars(self).get("raw", {}), row: reward}
+        plain(self, t, row, reward, noise)
+
+    for kind in (player.CounterPlayer, player.BatchPlayer):
+        monkeypatch.setattr(kind, "give", functools.partialmethod(give, plain=kind.give))
+    monkeypatch.setattr(player.Player, "choose", lambda self, t, word: max(self.raw, key=self.raw.get))
+    names = [f"{name}, choices, secure" for name in ("PrivateUCB", "DPKLUCB", "LazyDPTS")]
+    assert names_of_violations("bandit", 4000, "choices") == names
+
+
+def shared_by_arms(counter, made):
+    """Noise of a node that all arms share."""
+    drawn = vars(made).setdefault("drawn", {})
+
+    def noised(node, n):
+        drawn.setdefault(n, VectorCounter._noised(counter, 0.0 * node, n))
+        return node + drawn[n]
+
+    return noised
+
+
+def of_the_first_node(counter, made):
+    """Noise that all later nodes have too."""
+    noise = VectorCounter._noised(counter, np.zeros(2), 1)
+    return lambda node, n: node + noise
+
+
+def in_the_first_round_alone(counter, made):
+    return lambda node, n: VectorCounter._noised(counter, node, n) if n == 1 else node
+
+
+@pytest.mark.usefixtures("live_ones_only")
+@pytest.mark.parametrize("fault", [shared_by_arms, of_the_first_node, in_the_first_round_alone])
+def test_noise_of_a_linear_bandit_that_is_not_drawn_where_it_should_be(monkeypatch, fault):
+    start = LinearBandit.__init__
+
+    def faulted(self, *given, **named):
+        start(self, *given, **named)
+        for counter in self._counters:
+            counter._noised = fault(counter, self)
+
+    monkeypatch.setattr(LinearBandit, "__init__", faulted)
+    name = "private-oful, rounds, secure"
+    assert names_of_violations("bandit", 4000, name) == [name]
+
+
+@pytest.mark.usefixtures("live_ones_only")
+def test_choices_of_a_linear_bandit_by_rewards_as_they_are(monkeypatch):
+    choose = LinearBandit._choose
+
+    def raw(self, shown):
+        kept = self._learner.estimate.copy()
+        self._learner.estimate[:] = self.theta_hat.reshape(kept.shape)
+        place = choose(self, shown)
+        self._learner.estimate[:] = kept
+        return place
+
+    monkeypatch.setattr(LinearBandit, "_choose", raw)
+    name = "private-oful, rounds, secure"
+    assert names_of_violations("bandit", 4000, name) == [name]
 
 
 @pytest.mark.usefixtures("live_ones_only")
@@ -246,8 +314,15 @@ class Late(BinaryCounter):
         return super()._noised(node, n) if n < 5 else node
 
 
-@pytest.mark.parametrize(("name", "fault"), [("vector", Entry), ("binary", Late)])
-def test_noise_of_some_entries_or_nodes_only(monkeypatch, name, fault):
+class Same(VectorCounter):
+    """With one draw for both entries."""
+
+    def _noised(self, node, n):
+        return super()._noised(node, n)[:1] + (node - node[0])
+
+
+@pytest.mark.parametrize(("name", "fault"), [("vector", Entry), ("vector", Same), ("binary", Late)])
+def test_noise_of_some_entries_or_nodes_only_or_of_both_entries(monkeypatch, name, fault):
     monkeypatch.setitem(audits.COUNTERS, name, replace(COUNTERS[name], make=fault))
     assert names_of_violations("counter", 4000, f"{name} counter, float") == [f"{name} counter, float"]
 

@@ -152,7 +152,9 @@ def counter(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     for row in COUNTERS.values():
         make = functools.partial(_counter, row, epsilon)
         yield functools.partial(_nodes, make, epsilon, name=f"{row.name} counter, its nodes")
-        streams = [(np.eye(horizon)[at], np.zeros(horizon)) for horizon, at in _CHANGED]
+        entries = np.eye(2) if "dimension" in row.options else [1.0]  # each changed alone
+        changes = [np.multiply.outer(np.eye(h)[at], one) for h, at in _CHANGED for one in entries]
+        streams = [(change, 0.0 * change) for change in changes]
         for noise in ("secure", "float"):
             both = functools.partial(make, dimension=2)  # with noise for each entry
             pairs = [functools.partial(_streams, both, noise, two) for two in streams]
@@ -173,7 +175,7 @@ def _nodes(make: Any, epsilon: float, *, name: str, alpha: float) -> Audit:
 
 def _sums(made: Any, items: Floats) -> list[float]:
     d = getattr(made, "dimension", 0)
-    found: list[float] = np.ravel([made.add(np.full(d, x / d) if d else x) for x in items.tolist()]).tolist()
+    found: list[float] = np.ravel([made.add(np.reshape(x, d) if d else x) for x in items.tolist()]).tolist()
     return found
 
 
@@ -216,20 +218,26 @@ def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
 
 def bandit(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     """Audit choices, and what is known of arms, of every private policy, with each choice of its options."""
+    few = max(size // 100, 100)  # show what is not noised at all
     for row in (one for one in bandits.POLICIES.values() if one.private):
         others = [(n, c) for n, o in row.options.items() for c in o.choices if c != o.default]
         for options in ({}, *({n: c} for n, c in others)):
             pairs, rounds = policy_pairs(choose(row.name, epsilon, None, options))
             name = ", ".join((row.name, *options.values()))
-            yield by_draws(pairs, epsilon, size if rounds < 100 else size // 5, seed, name, bits=False)
+            n = size if rounds < 100 else size // 5
+            yield by_draws(pairs, epsilon, n, seed, name, bits=False, alone=False)
         if row.live:
             flags = {name: False for name, option in row.options.items() if option.kind == "flag"}
             made = functools.partial(getattr(bandits, row.live.name), epsilon=epsilon, **flags)
             pulled = [functools.partial(_pulled, made, at) for at in (0, 2)]
             yield by_draws(pulled, epsilon, size // 10, seed, f"{row.live.name}, secure", bits=True)
+            chosen = [functools.partial(_chosen, made)]
+            yield by_draws(chosen, epsilon, few, seed, f"{row.live.name}, choices, secure", bits=False)
     for noise in ("secure", "float"):
         draws = [functools.partial(_estimates, epsilon, noise, x) for x in ([1.0, 0.0], [0.0, 1.0])]
         yield by_draws(draws, epsilon, size // 20, seed, f"private-oful, {noise}", noise == "secure")
+        draws = [functools.partial(_rounds, epsilon, noise, at) for at in (0, 1)]
+        yield by_draws(draws, epsilon, few, seed, f"private-oful, rounds, {noise}", bits=False)
 
 
 def policy_pairs(chosen: Any) -> tuple[list[Any], int]:
@@ -301,6 +309,17 @@ def _pulled(make: Any, at: int, i: int, n: int, word: int) -> Floats:
     return np.vstack([found, np.diff(found[:4], axis=0)]).T
 
 
+def _chosen(make: Any, i: int, n: int, word: int) -> Floats:
+    """Return whom n live bandits choose, of two arms that were paid i and 1/2 once."""
+    found = np.empty(n)
+    for at in heard(range(n)):
+        made = make(2)
+        made.update(0, float(i))
+        made.update(1, 0.5)
+        found[at] = made.select()
+    return found
+
+
 def _estimates(epsilon: float, noise: str, context: list[float], i: int, n: int, word: int) -> Floats:
     """Return the private estimates of n linear bandits with one arm, after a reward of i."""
     how: dict[str, Any] = {"policy": "private-oful", "epsilon": epsilon, "horizon": 1, "longest": 1.0}
@@ -310,6 +329,27 @@ def _estimates(epsilon: float, noise: str, context: list[float], i: int, n: int,
         made.update(made.request(context), i)
         found.append(made.estimate[0])
     return np.array(found)
+
+
+def _rounds(epsilon: float, noise: str, at: int, i: int, n: int, word: int) -> Floats:
+    """Return what linear bandits with two arms know of the first one's sums after each of four rewards.
+
+    Both entries of these sums, that in place `at` first; then what is known of the second arm's after a
+    reward of 1/2, and who is chosen after one each. Contexts are a 1 in place `at`, or zeros for an arm that
+    shall not be chosen: with so small a `delta` no noise outweighs a bonus. Rewards are as of `_pulled`.
+    """
+    how: dict[str, Any] = {"policy": "private-oful", "epsilon": epsilon, "horizon": 6, "longest": 1.0}
+    unit, found = np.eye(2)[at], np.empty((n, 10))
+    for row, one in zip(found, heard(range(word, word + n)), strict=True):
+        made = LinearBandit(2, 2, **how, delta=1e-9, noise=noise, seed=one if noise == "float" else None)
+        for t in range(4):
+            made.update(made.request([unit, unit if t == 0 else 0.0 * unit]), float(i if t == at else at > 0))
+            if t == 0:  # the first two rounds play each arm once
+                made.update(made.request(unit), 0.5)
+                row[9] = made.request(unit).arm
+            sums = made.estimate / np.diagonal(made.gram_inverse, axis1=1, axis2=2)
+            row[t], row[4 + t], row[8] = sums[0, at], sums[0, 1 - at], sums[1, at]
+    return found
 
 
 #: Groups of mechanisms by name: ``AUDITS[name](epsilon, size, seed)`` yields their audits.

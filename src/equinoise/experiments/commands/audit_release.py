@@ -2,13 +2,14 @@
 
 import functools
 import itertools
+import threading
 from dataclasses import replace
 
 import numpy as np
 
 from equinoise import nvo, replicates
 from equinoise._typing import Any, Array, Callable, Ints, Iterable, Iterator, TypeVar
-from equinoise.inference.privacy import Audit, audit, differences, exactly, steps, values
+from equinoise.inference.privacy import Audit, Draw, audit, differences, exactly, steps, values
 from equinoise.nvo.gaussian import GaussianGame
 from equinoise.nvo.pairs import PairGame, PairHistogram
 from equinoise.nvo.profile import Profile
@@ -17,6 +18,7 @@ from equinoise.nvo.profile import Profile
 SIMULATED = (values, differences, steps)
 _ROWS = 100  # of one private histogram, which are private together
 _DELTA = 1e-4  # far below 1/n of the records here
+_turn = threading.Lock()
 
 #: An audit, or one that is still to be made, at a level ``alpha=``.
 Row = Audit | functools.partial[Audit]
@@ -30,10 +32,23 @@ def heard(items: Iterable[Item]) -> Iterator[Item]:
         yield one
 
 
-def by_draws(pairs: Any, epsilon: float, size: int, seed: int, name: str, bits: bool) -> Row:
-    """Return an audit that is still to be drawn; with `bits` it looks at low bits, too."""
+def by_draws(
+    pairs: Any, epsilon: float, size: int, seed: int, name: str, bits: bool, alone: bool = True
+) -> Row:
+    """Return an audit that is still to be drawn; with `bits` it looks at low bits, too.
+
+    Those that draw one by one, in Python and OpenDP, do so `alone`: they would only wait for one another,
+    at each call of OpenDP, and together take longer than in turn.
+    """
+    if alone:
+        pairs = [functools.partial(_in_turn, draw) for draw in pairs]
     how: dict[str, Any] = {"size": size, "seed": seed, "name": name, "events": None if bits else SIMULATED}
     return functools.partial(audit, pairs, epsilon, **how)
+
+
+def _in_turn(draw: Draw, i: int, n: int, word: int) -> Any:
+    with _turn:
+        return draw(i, n, word)
 
 
 def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
@@ -44,7 +59,7 @@ def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     others = _others(profile)
     yield exactly([(profile.pmf, other.pmf) for other in others], epsilon, name="Profile, its law")
     rows = [functools.partial(_rows, (profile, other)) for other in others]
-    yield by_draws(rows, epsilon, size, seed, "Profile.sample", bits=False)
+    yield by_draws(rows, epsilon, size, seed, "Profile.sample", bits=False, alone=False)
     second = np.random.default_rng(0).permutation(data)
     pairs = PairHistogram.from_values(data, second, 4, bounds=((0, 10), (0, 10)))
     searched: list[tuple[str, float, Callable[[], Any]]] = [
@@ -58,7 +73,7 @@ def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     twins = [[nvo.one_draw_private(_counted(c), epsilon) for c in two] for two in given]
     yield exactly(((p.pmf, q.pmf) for p, q in twins), epsilon, name="one_draw_private, its law")
     rows = [functools.partial(_rows, two) for two in twins]
-    yield by_draws(rows, epsilon, size, seed, "one_draw_private, its rows", bits=False)
+    yield by_draws(rows, epsilon, size, seed, "one_draw_private, its rows", bits=False, alone=False)
     one = np.eye(3, dtype=np.int64)
     changed = {"add-remove": one, "replace": one - np.roll(one, 1, axis=1)}
     for (said, less), noise in itertools.product(changed.items(), ("secure", "simulated")):
