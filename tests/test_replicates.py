@@ -142,14 +142,16 @@ class Eager(Executor):
 
 
 @pytest.mark.parametrize("resume", [False, True])
-@pytest.mark.parametrize(("size", "blocks"), [(0, 256), (2**24, 64), (2**27, 8)])
+@pytest.mark.parametrize(
+    ("size", "n", "blocks"), [(0, 2560, 256), (2**24, 2560, 64), (2**27, 2560, 16), (2**27, 40_000, 16)]
+)
 def test_an_executor_that_may_hold_all_it_is_given_gets_large_tasks_a_few_times(
-    size, blocks, resume, tmp_path
+    size, n, blocks, resume, tmp_path
 ):
     task, pool = functools.partial(weigh, ballast=np.zeros(size, np.uint8)), Eager()
     how = {"executor": pool, "resume": tmp_path if resume else None}
-    same(replicates.run(task, 2560, **how), expected(2560))
-    assert max(blocks - 1, 16) <= pool.given <= max(blocks, 16) + 1
+    same(replicates.run(task, n, **how), expected(n))
+    assert blocks - 1 <= pool.given <= blocks
 
 
 class Own(Exception):

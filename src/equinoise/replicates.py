@@ -62,7 +62,8 @@ def run(
     n_replicates : int or range
         At least 1. A range is a slice of them, such as ``range(300, 400)``: the same bits as in a whole run.
     block : int, optional
-        Replicates of one call, at most. By default about four blocks a worker, and at most 1024.
+        Replicates of one call, at most. By default about four blocks a worker, and at most 1024; more, of a
+        large task, for an executor that does not say how many workers it has.
     executor : concurrent.futures.Executor, optional
         Where blocks run: a process pool, Dask's ``Client.get_executor()``, MPI's pool. It is only submitted
         to, and stays open. By default threads of this process, as many as it has processors.
@@ -93,7 +94,7 @@ def run(
     shown, label = named(progress)
     check_work(n, work := _checks.number("work", work, 0.0, open_low=True))
     if block is None:
-        block = min(_LARGEST_BLOCK, -(-n // _n_blocks(task, executor, kept=resume is not None)))
+        block = _block_of(n, task, executor, kept=resume is not None)
     block = _checks.integer("block", block, minimum=1)
     joined, kept = _Joined(span), None if resume is None else Blocks(resume, task)
     gaps = [(span.start, span.stop)] if kept is None else kept.missing(span, joined.put)
@@ -191,16 +192,16 @@ def _run_blocks(
                     keep(start, stop, future.result())
 
 
-def _n_blocks(task: Callable[[int, int], Any], executor: Executor | None, *, kept: bool) -> int:
-    """Return in how many blocks all workers are busy; fewer of large tasks, all of which may be held."""
-    blocks = _BLOCKS_A_WORKER * workers(executor)
-    if executor is None or hasattr(executor, "_max_workers"):
-        return blocks * (_FINER if kept else 1)
-    try:
-        size = len(pickle.dumps(task, pickle.HIGHEST_PROTOCOL))
-    except Exception:  # only the executor knows how this is pickled
-        return blocks
-    return min(blocks, max(_LEAST, _SENT // size))
+def _block_of(n: int, task: Callable[[int, int], Any], executor: Executor | None, *, kept: bool) -> int:
+    """Return how many replicates keep all workers busy, and more where all of large tasks may be held."""
+    known = executor is None or hasattr(executor, "_max_workers")
+    blocks = _BLOCKS_A_WORKER * workers(executor) * (_FINER if kept and known else 1)
+    block = min(_LARGEST_BLOCK, -(-n // blocks))
+    with contextlib.suppress(Exception):  # where only the executor knows how a task is pickled
+        if not known:
+            size = len(pickle.dumps(task, pickle.HIGHEST_PROTOCOL))
+            block = max(block, -(-n // max(_LEAST, _SENT // size)))
+    return block
 
 
 def _here(pool: Executor) -> bool:
