@@ -157,6 +157,7 @@ def give_kernels(fault: Fault, tree: Path, base: Path, kernels: Path) -> None:
         known = next(base.glob("equinoise-*"))
         with _names:
             _jit._PACKAGE, _jit.config.CACHE_DIR = tree / "src" / "equinoise", str(kernels)
+            _jit._sources.cache_clear()
             target = _jit.cache_directory.__wrapped__()
         changed = leading_to(fault.path) if "njit" in fault.path.read_text(encoding="utf-8") else set()
         target.mkdir(parents=True)

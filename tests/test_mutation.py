@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -51,3 +54,28 @@ def test_a_place_that_is_gone_or_not_alone_is_named():
 )
 def test_only_a_test_that_fails_notices(code, failed, noticed):
     assert Ran(code, failed, "", 1.0, 1.0).noticed == noticed
+
+
+GIVE = """
+import sys
+from pathlib import Path
+from tests import mutation
+trees, base, kernels = map(Path, sys.argv[1:])
+fault = mutation.Fault("a fault", "bandits/rewards.py", "", "", ())
+for name in ("of another fault", "tree"):
+    mutation.give_kernels(fault, mutation.copied(trees / name), base, kernels / name)
+"""
+LOOK = "from equinoise import _jit\nprint(*sorted(path.name for path in _jit.cache_directory().iterdir()))"
+
+
+def test_kernels_that_a_fault_cannot_change_are_where_the_changed_tree_looks(tmp_path):
+    trees, base, kernels = (tmp_path / name for name in ("trees", "base", "kernels"))
+    (base / "equinoise-0").mkdir(parents=True)
+    for module in ("efb.kernels", "bandits.rewards", "bandits.policies.ucb"):
+        (base / "equinoise-0" / f"f.g-equinoise.{module}-1.nbi").touch()
+    apart = os.environ | {"NUMBA_CACHE_DIR": str(kernels / "tree")}
+    for script, where, given in ((GIVE, ROOT, (trees, base, kernels)), (LOOK, trees / "tree" / "src", ())):
+        command = [sys.executable, "-c", script, *map(str, given)]
+        path = {"PYTHONPATH": os.pathsep.join(map(str, (where, ROOT / "src")))}
+        ran = subprocess.run(command, env=apart | path, capture_output=True, text=True, check=True)
+    assert ran.stdout == "f.g-equinoise.efb.kernels-1.nbi\n"
