@@ -70,6 +70,7 @@ LOOK = "from equinoise import _jit\nprint(*sorted(path.name for path in _jit.cac
 
 def test_kernels_that_a_fault_cannot_change_are_where_the_changed_tree_looks(tmp_path):
     trees, base, kernels = (tmp_path / name for name in ("trees", "base", "kernels"))
+    trees.mkdir()
     (base / "equinoise-0").mkdir(parents=True)
     for module in ("efb.kernels", "bandits.rewards", "bandits.policies.ucb"):
         (base / "equinoise-0" / f"f.g-equinoise.{module}-1.nbi").touch()
