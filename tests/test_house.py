@@ -36,7 +36,7 @@ STILL = {
     "bandits": 5_334,
     "inference": 2_056,
     "experiments": 4_115,
-    "cli": 1_301,
+    "cli": 1_304,
 }
 MOST_IMPORTS = 0.08  # of the code
 MOST_LINES = 400  # of a file

@@ -112,7 +112,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[s
     Returns
     -------
     range
-        The replicates that are there.
+        The replicates that are there; fewer than were run where blocks at either end are lost or damaged.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from equinoise import _files
+from equinoise import _files, replicates
 from equinoise.cli import main
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -266,10 +266,28 @@ def test_what_is_no_record_of_a_slice_is_refused(content, capsys):
 
 @pytest.mark.parametrize("name", ["--out", "--out=x", "--json", "-x", "--x y", "--", "--Out"])
 def test_a_slice_says_what_was_run_and_not_where_to(name, capsys):
-    whole = {"command": "bandit", "--policy": ["ucb"], "--epsilon": ["1"], "--means": ["1,0"]}
+    whole = {"command": "bandit", "slice": "0:2", "--policy": ["ucb"], "--epsilon": ["1"], "--means": ["1,0"]}
     made(json.dumps(whole | {name: ["../victim"]}))
     assert "FOLDERS must be finished slices (--replicates A:B), got 'a'" in capsys.readouterr().err
     assert not Path("../victim").exists()
+
+
+@pytest.mark.parametrize("command", [BANDIT, GAME])  # of one run and of two
+def test_blocks_that_are_lost_at_an_end_are_missed(command, capsys, monkeypatch):
+    run = replicates.run
+    monkeypatch.setattr(replicates, "run", lambda *given, **named: run(*given, **named | {"block": 1}))
+    for name, n in (("a", "1:3"), ("b", "3:5")):
+        assert main([*command, "--replicates", n, "--out", name]) == 0
+    for path in (min(Path("a").rglob("replicates-*")), max(Path("b").rglob("replicates-*"))):
+        content = path.read_bytes()
+        for damaged in (None, content[:-9]):
+            path.unlink() if damaged is None else path.write_bytes(damaged)
+            capsys.readouterr()
+            assert main(["merge", "a", "b", "--out", "new"]) == 2
+            assert "FOLDERS must have all replicates of their slices, got range(" in capsys.readouterr().err
+            assert not Path("new").exists()
+        path.write_bytes(content)
+    assert main(["merge", "a", "b", "--out", "new"]) == 0
 
 
 def made(content):

@@ -99,7 +99,7 @@ def finish_slice(context: typer.Context, folder: Path) -> None:
     """Write how a slice was made beside its blocks, so that it can be merged; nothing for a whole run."""
     from equinoise import _files
 
-    what: dict[str, Any] = {"command": context.info_name}
+    what: dict[str, Any] = {"command": context.info_name, "slice": context.params["replicates"]}
     with contextlib.suppress(ValueError):  # another drive of Windows
         what["home"] = os.path.relpath(".", (folder / KEPT).resolve())
     for one in context.command.params:

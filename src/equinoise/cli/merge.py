@@ -29,8 +29,8 @@ def command(
     from equinoise.cli import app
 
     slices = [_slice(folder) for folder in folders]
-    what, runs, _ = slices[0]
-    for folder, (other, others, _) in zip(folders, slices, strict=True):
+    what, runs, *_ = slices[0]
+    for folder, (other, others, *_) in zip(folders, slices, strict=True):
         names = [name for name in {**what, **other} if what.get(name) != other.get(name)]
         if names or runs != others:
             got = f"{folders[0]} and {folder}: not the same {', '.join(names) or 'runs'}"
@@ -51,14 +51,16 @@ def command(
             spans = {replicates.merge([f / common.KEPT / run for f in folders], kept / run) for run in runs}
         except (ValueError, FileNotFoundError) as error:
             raise common.WrongUse(str(error).replace("folders must", "FOLDERS must")) from error
-        if len(spans) != 1:
-            raise common.WrongUse(f"FOLDERS must be whole slices, got {', '.join(sorted(map(str, spans)))}")
-        (span,) = spans
+        span, *uneven = spans
+        lost = [of for *_, of in slices if of.start not in span or of.stop - 1 not in span]
+        if uneven or lost:  # blocks at an end
+            got = ", ".join(sorted(map(str, spans)))
+            raise common.WrongUse(f"FOLDERS must have all replicates of their slices, got {got}")
         command = what.pop("command")
         given = [(name, value) for name, values in what.items() for value in values]
         both = ((value, value.rpartition(":")[2]) for _, value in given)  # a schedule's is behind its trials
         files = [file for pair in both for file in dict.fromkeys(pair)]
-        home = next((at for *_, at in slices if any(map(os.path.isfile, map(at.joinpath, files)))), Path())
+        home = next((at for *_, at, _ in slices if any(map(os.path.isfile, map(at.joinpath, files)))), Path())
         there = out if home.samefile(".") else out.absolute()
         words = [command, f"--replicates={span.start}:{span.stop}", f"--out={there}"]
         words += [f"{name}={value}" for name, value in given if name.startswith("-")]
@@ -77,17 +79,18 @@ def command(
     raise typer.Exit(code if isinstance(code, int) else 0)
 
 
-def _slice(folder: Path) -> tuple[dict[str, Any], list[str], Path]:
-    """Return how a slice was made, the names of its runs, and where its relative paths begin."""
-    from equinoise import _files
+def _slice(folder: Path) -> tuple[dict[str, Any], list[str], Path, range]:
+    """Return how a slice was made, the names of its runs, where its relative paths begin, and what it is."""
+    from equinoise import _files, replicates
 
     kept = folder / common.KEPT
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         what = _files.json_of(_files.content(kept / common.COMMAND))
         runs = sorted(path.parent.name for path in kept.glob("*/run.json"))
         home = Path(kept.resolve(), what.pop("home", "."))
+        span = replicates.checked_span(common.span(what.pop("slice")))
         given = dict(what)
         right = given.pop("command") in _SLICED and all(map(_SAID.match, given))
         if right and all(isinstance(one, str) for values in given.values() for one in list(values)):
-            return what, runs, home if home.is_dir() else Path()
+            return what, runs, home if home.is_dir() else Path(), span
     raise common.WrongUse(f"FOLDERS must be finished slices (--replicates A:B), got {str(folder)!r}")
