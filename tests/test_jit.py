@@ -166,10 +166,12 @@ def test_a_cache_that_cannot_be_made_costs_only_time(package, tmp_path):
     assert report(package, **variables) == [3.0, 0, 1, None]
 
 
+HOMELESS = "import pwd\ndef unknown(uid):\n    raise KeyError(uid)\npwd.getpwuid = unknown\n"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pwd")
 def test_nobody_without_a_home_gets_no_folder_named_tilde(package, tmp_path):
-    homeless = "import pwd\ndef unknown(uid):\n    raise KeyError(uid)\npwd.getpwuid = unknown\n"
-    assert json.loads(finish(start(package, homeless + REPORT))) == [3.0, 0, 1, None]
+    assert json.loads(finish(start(package, HOMELESS + REPORT))) == [3.0, 0, 1, None]
     assert [path.name for path in tmp_path.iterdir()] == ["install"]
 
 
@@ -288,17 +290,37 @@ print(os.waitpid(child, 0)[1], _caller.scaled(1.5))
     assert finish(start(package, run, NUMBA_CACHE_DIR=str(tmp_path / "cache"))) == "0 3.0\n"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")
-def test_a_full_disk_costs_only_time(package, tmp_path):
-    full = """
+FULL = """
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 """
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")
+def test_a_full_disk_costs_only_time(package, tmp_path):
     cache = str(tmp_path / "cache")
-    assert json.loads(finish(start(package, full + REPORT, NUMBA_CACHE_DIR=cache)))[:2] == [3.0, 0]
+    assert json.loads(finish(start(package, FULL + REPORT, NUMBA_CACHE_DIR=cache)))[:2] == [3.0, 0]
     assert report(package, NUMBA_CACHE_DIR=cache)[:2] == [3.0, 0]
     assert report(package, NUMBA_CACHE_DIR=cache)[:2] == [3.0, 1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits, and no pwd")
+@pytest.mark.parametrize(
+    ("before", "folder", "kept"),
+    [
+        ("", "cache", True),
+        ("", "file/cache", False),
+        (HOMELESS, None, False),
+        (READ_ONLY, "cache", False),
+        (FULL, "cache", False),
+    ],
+)
+def test_whether_kernels_can_be_kept_is_known(package, tmp_path, before, folder, kept):
+    (tmp_path / "file").write_text("in the way")
+    variables = {} if folder is None else {"NUMBA_CACHE_DIR": str(tmp_path / folder)}
+    said = finish(start(package, before + "from equinoise import _jit\nprint(_jit.keeps())", **variables))
+    assert said == f"{kept}\n"
 
 
 def test_processors_of_two_makes_share_a_cache(package, warm):

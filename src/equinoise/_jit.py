@@ -13,6 +13,7 @@ import functools
 import hashlib
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ from numba.misc.appdirs import AppDirs
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).resolve().parent
+_KERNEL = 2**16  # bytes, of a small one
 _UNUSED = 30 * 86_400.0  # seconds after which a build's kernels are removed
 event: Any = _event
 config: Any = _config  # its settings are made at run time, where no type checker sees them
@@ -131,6 +133,16 @@ def _upgraded() -> bool:
         return any(_stamp(path) != stamp for path, stamp in _sources().items())
     except OSError:
         return True
+
+
+def keeps() -> bool:
+    """Return whether what is compiled now can be kept: not in a folder to read only, or on a full disk."""
+    with contextlib.suppress(OSError):
+        cache_directory().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=cache_directory()) as file:
+            file.write(bytes(_KERNEL))
+        return not _upgraded()
+    return False
 
 
 def _base() -> Path:

@@ -450,10 +450,14 @@ def test_compiling_is_told_once(capsys, monkeypatch, tmp_path):
         yield tell(False)
 
     monkeypatch.setattr(_jit, "compiling", compiling)
-    for _ in range(2):  # in a pipe, then on a terminal
+    for kept, when in (
+        (True, "on first use"),
+        (False, "at every use: kernels can be kept nowhere (NUMBA_CACHE_DIR)\n"),
+    ):
+        monkeypatch.setattr(_jit, "keeps", lambda kept=kept: kept)
         assert main(list(SMALL)) == 0
-        assert capsys.readouterr().err.count("equinoise: compiling, on first use") == 1
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        assert capsys.readouterr().err.count(f"equinoise: compiling, {when}") == 1
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)  # and not in a pipe
 
 
 def test_ctrl_c_is_130_without_a_traceback(tmp_path):

@@ -141,8 +141,7 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
 
     terminal = sys.stderr is not None and sys.stderr.isatty()
     if not (terminal and context.info_name == "reproduce"):  # which has a bar for it
-        words = "compiling, on first use: a minute or two, then kept"
-        context.with_resource(_jit.compiling(functools.cache(lambda begun: say(words) if begun else None)))
+        context.with_resource(_jit.compiling(functools.cache(_say_compiling)))
     own, jobs = context.command.params, context.params["jobs"]
     options = {str(p.name): p.opts[0] if p.param_type_name == "option" else str(p.metavar) for p in own}
     options |= {f"n_{name}": said for name, said in options.items()} | others
@@ -171,6 +170,17 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
     except (ValueError, TypeError, OSError, ImportError) as error:
         words = _ASSIGNED.sub(assigned, " ".join(str(error).replace("math.inf", "inf").split()))
         raise WrongUse(_NAMED.sub(lambda name: options.get(name[0], name[0]), words)) from error
+
+
+def _say_compiling(begun: bool) -> None:
+    from equinoise import _jit
+
+    first, always = (
+        "on first use: a minute or two, then kept",
+        "at every use: kernels can be kept nowhere (NUMBA_CACHE_DIR)",
+    )
+    if begun:
+        say(f"compiling, {first if _jit.keeps() else always}")
 
 
 def say(line: str) -> None:
