@@ -172,7 +172,7 @@ _names = threading.Lock()
 
 def tried(fault: Fault, work: Path, base: Path) -> Ran:
     """Plant a fault in a copy of the tree and run its tests."""
-    folder = work / fault.name.replace(" ", "-").replace("/", "-")
+    folder = work / re.sub(r"\W", "-", fault.name)
     tree = copied(folder)
     place = tree / "src" / "equinoise" / fault.file
     place.write_text(fault.planted(place.read_text(encoding="utf-8")), encoding="utf-8")

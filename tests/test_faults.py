@@ -6,6 +6,8 @@ import errno
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +131,28 @@ def test_a_full_disk_leaves_the_lines_of_a_ledger_and_is_named(tmp_path):
         assert limited(size, lambda: ledger.add(path, line)) == f"EFBIG {path}"
         assert path.read_bytes() == before
     assert ledger.add(path, line) == [line, line]
+
+
+def test_a_release_whose_disk_is_full_takes_no_line_of_another_away(tmp_path, monkeypatch):
+    path, begun, done, fsync = tmp_path / "ledger", threading.Event(), threading.Event(), os.fsync
+    line = {"adds": 1.0, "delta": 0.0}
+
+    def full(handle):
+        if begun.is_set():
+            return fsync(handle)
+        begun.set()
+        done.wait(1.0)  # longer than the other takes, which waits for its turn
+        raise OSError(28, "full")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with ThreadPoolExecutor(1) as pool:
+        failing = pool.submit(ledger.add, path, line | {"who": 1})
+        assert begun.wait(10)
+        ledger.add(path, line | {"who": 2})
+        done.set()
+        with pytest.raises(OSError, match="full"):
+            failing.result()
+    assert ledger.read(path) == [line | {"who": 2}]
 
 
 def test_a_run_whose_disk_is_full_goes_on_later(tmp_path):

@@ -28,7 +28,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.hostile import NAMED, Parser, archived, damaged, headed, judged
+from tests.hostile import FACTOR, NAMED, ROOM, Parser, archived, damaged, headed, judged
 
 from equinoise import bandits, efb, games, replicates
 from equinoise.bandits.linear import LinearBandit
@@ -538,6 +538,20 @@ def test_what_is_damaged_is_refused_in_a_line_that_names_it(made, tmp_path):
             assert not found, f"{made.name}, number {i}: {found}"
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("row", [b"", b"1," * 8191 + b"2\n"])
+def test_a_wide_table_takes_no_more_than_its_columns_do(tmp_path, row):
+    data = b"," * 8191 + b"a\n" + row
+    (tmp_path / "wide.csv").write_bytes(data)
+    tracemalloc.start()
+    try:
+        with contextlib.nullcontext() if row else pytest.raises(ValueError, match="got none in 'a'"):
+            assert read_column(tmp_path / "wide.csv", "a").values.tolist() == [2]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < ROOM + FACTOR * len(data) + 2**13 * 8192  # pandas keeps an object for a column and more
 
 
 class Planted:
