@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import csv
 import errno
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -489,3 +491,28 @@ def test_a_cluster_that_is_lost_is_one_line(capsys, caplog, monkeypatch, lost):
     failed = f"equinoise: failed: --dask tcp://host:1: the cluster was lost ({name})\n"
     assert capsys.readouterr().err == failed
     assert not caplog.records and logging.getLogger("tornado.application").isEnabledFor(logging.ERROR)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_on_a_cluster_is_130_and_takes_back_what_it_was_given(capsys, monkeypatch):
+    pytest.importorskip("distributed")
+    given = []
+
+    class Busy(Executor):
+        def submit(self, *_, **__):
+            if not given:
+                threading.Timer(0.3, _thread.interrupt_main).start()
+            given.append(Future())
+            return given[-1]
+
+    class Client(contextlib.nullcontext):
+        get_executor = Busy
+
+    monkeypatch.setattr("distributed.Client", Client)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        assert main([*BANDIT, "--dask", "tcp://host:1"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "equinoise: interrupted\n"
+    assert given and all(future.cancelled() for future in given)
