@@ -23,6 +23,12 @@ def test_bounds_are_those_of_clopper_and_pearson(k, other):
     assert float(bounded(k, other, 100, 0.01, 0.05)) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [5e-324, 1e-300, 1.0 - 2.0**-53])
+def test_bounds_at_any_level_are_numbers(alpha):
+    found = bounded(np.arange(401), 0, 400, 0.0, alpha)
+    assert np.isfinite(found).all() and (np.diff(found) >= 0.0).all()
+
+
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_an_exact_loss_is_that_of_the_best_event(delta):
     """By enumeration of all 63 events of random laws."""

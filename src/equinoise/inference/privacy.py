@@ -161,7 +161,7 @@ def bounded(k: Any, other: Any, n: int, delta: float, alpha: float) -> Floats:
     """Return what epsilon is at least, from how often of n an event came with either neighbour."""
     from scipy.special import betaincinv
 
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alpha / 2.0), 0.0)
+    low = np.where(k > 0, np.nan_to_num(betaincinv(np.maximum(k, 1), n - k + 1, alpha / 2.0)), 0.0)
     high = np.where(other < n, betaincinv(other + 1, np.maximum(n - other, 1), 1.0 - alpha / 2.0), 1.0)
     return np.log(np.maximum((low - delta) / high, 1.0))
 
