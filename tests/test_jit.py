@@ -331,16 +331,21 @@ def test_processors_of_two_makes_share_a_cache(package, warm):
     assert (theirs[:3], mine[:3], again[:3]) == ([3.0, 0, 1], [3.0, 1, 0], [3.0, 1, 0])
 
 
-def test_an_upgrade_in_place_disturbs_no_process_that_runs(package, tmp_path):
-    cache = str(tmp_path / "cache")  # an empty one: the old process compiles after the upgrade
-    waiting = "import pathlib, time\nfrom equinoise import _caller\npathlib.Path('ready').touch()\n"
+def upgraded(package, tmp_path, cache, module):
+    """Return what a process reports that imports a module, waits, and goes on when a callee was replaced."""
+    waiting = f"import pathlib, time\nfrom equinoise import {module}\npathlib.Path('ready').touch()\n"
     waiting += "while pathlib.Path('ready').exists():\n    time.sleep(0.01)\n"
     child = start(package, waiting + REPORT, NUMBA_CACHE_DIR=cache)
     while not (tmp_path / "ready").exists() and child.poll() is None:
         time.sleep(0.01)
     (package / "_callee.py").write_text(CALLEE.format(value=4))
     (tmp_path / "ready").unlink()
-    assert json.loads(finish(child))[0] == 3.0
+    return json.loads(finish(child))
+
+
+def test_an_upgrade_in_place_disturbs_no_process_that_runs(package, tmp_path):
+    cache = str(tmp_path / "cache")  # an empty one: the old process compiles after the upgrade
+    assert upgraded(package, tmp_path, cache, "_caller")[0] == 3.0
     assert report(package, NUMBA_CACHE_DIR=cache)[:3] == [6.0, 0, 1]
 
 
@@ -350,14 +355,11 @@ def test_what_is_imported_after_an_upgrade_is_not_kept_as_of_the_old_version(pac
     (package / "_other.py").write_text("from equinoise._jit import njit\n@njit\ndef one():\n    return 1\n")
     if known:
         assert report(package, NUMBA_CACHE_DIR=cache)[:3] == [3.0, 0, 1]
-    waiting = "import pathlib, time\nfrom equinoise import _other\npathlib.Path('ready').touch()\n"
-    waiting += "while pathlib.Path('ready').exists():\n    time.sleep(0.01)\n"
-    child = start(package, waiting + REPORT, NUMBA_CACHE_DIR=cache)
-    while not (tmp_path / "ready").exists() and child.poll() is None:
-        time.sleep(0.01)
-    (package / "_callee.py").write_text(CALLEE.format(value=4))
-    (tmp_path / "ready").unlink()
-    assert json.loads(finish(child))[:3] == [6.0, 0, 1]  # what it imported, not what was kept
+    assert upgraded(package, tmp_path, cache, "_other")[:3] == [
+        6.0,
+        0,
+        1,
+    ]  # what it imported, not what was kept
     (package / "_callee.py").write_text(old)
     assert report(package, NUMBA_CACHE_DIR=cache)[0] == 3.0
 
