@@ -18,7 +18,7 @@ from equinoise.bandits.linear import LinearBandit, live
 from equinoise.bandits.live import player
 from equinoise.bandits.policies import registry
 from equinoise.efb.protocol import user
-from equinoise.experiments.commands import audit as audits, audit_release
+from equinoise.experiments.commands import audit as audits, audit_bandit, audit_release
 from equinoise.experiments.commands.audit import AUDITS, item_losses, law
 from equinoise.inference.privacy import Audit, audit
 from equinoise.mechanisms import COUNTERS, BinaryCounter, VectorCounter, counter_base, laplace
@@ -160,7 +160,7 @@ def test_noise_of_a_report_that_is_not_what_it_should_be(monkeypatch, kind):
 @pytest.fixture
 def live_ones_only(monkeypatch):
     """Tables of rewards for policies, whose choice takes a second, are not made."""
-    monkeypatch.setattr(audits, "policy_pairs", lambda chosen: ([], 1))
+    monkeypatch.setattr(audit_bandit, "policy_pairs", lambda chosen: ([], 1))
 
 
 @pytest.mark.usefixtures("live_ones_only")
@@ -358,7 +358,7 @@ def test_half_the_noise_of_a_policy(name):
 
     Over seeds the bounds lie 6 to 20 standard deviations above 1, and those of a policy for 1 below it.
     """
-    pairs, rounds = audits.policy_pairs(registry.choose(name, 2.0, None, {}))
+    pairs, rounds = audit_bandit.policy_pairs(registry.choose(name, 2.0, None, {}))
     pair, size = (pairs[1], 4000) if rounds > 100 else (pairs[7], 20_000)
     assert audit(pair, 1.0, size=size, alpha=SURE, events=[lambda seen: seen[:, 2:]]).violated
 

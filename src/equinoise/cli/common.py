@@ -175,12 +175,9 @@ def refusing(context: typer.Context, **others: str) -> Iterator[tuple[Path, Any]
 def _say_compiling(begun: bool) -> None:
     from equinoise import _jit
 
-    first, always = (
-        "on first use: a minute or two, then kept",
-        "at every use: kernels can be kept nowhere (NUMBA_CACHE_DIR)",
-    )
     if begun:
-        say(f"compiling, {first if _jit.keeps() else always}")
+        once, always = "on first use: a minute or two, then kept", "at every use: kernels can be kept nowhere"
+        say(f"compiling, {once if _jit.keeps() else f'{always} (NUMBA_CACHE_DIR)'}")
 
 
 def say(line: str) -> None:
