@@ -274,8 +274,9 @@ def test_a_slice_says_what_was_run_and_not_where_to(name, capsys):
     assert not Path("../victim").exists()
 
 
-@pytest.mark.parametrize("command", [BANDIT, GAME])  # of one run and of two
+@pytest.mark.parametrize("command", [["sweep", "one.toml"], GAME])  # of one run and of two
 def test_blocks_that_are_lost_at_an_end_are_missed(command, capsys, monkeypatch):
+    Path("one.toml").write_text(BANDITS.replace(', "uniform"', "").replace(", 1", ""))
     run = replicates.run
     monkeypatch.setattr(replicates, "run", lambda *given, **named: run(*given, **named | {"block": 1}))
     for name, n in (("a", "1:3"), ("b", "3:5")):

@@ -8,7 +8,7 @@ import typer
 
 from equinoise.cli import common
 
-_DRAWS = "Outputs that a bound is made of; a tenth or twentieth of it for slow ones."
+_DRAWS = "Outputs that a bound is made of; a tenth or fewer for slow ones."
 _SEED = "The same seed gives the same bits, but for rows of secure noise: it has no seed."
 _ALPHA = "Probability that any bound in the table is wrong, at most."
 

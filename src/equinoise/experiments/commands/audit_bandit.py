@@ -136,19 +136,19 @@ def _estimates(epsilon: float, noise: str, context: list[float], i: int, n: int,
 def _rounds(epsilon: float, noise: str, at: int, i: int, n: int, word: int) -> Floats:
     """Return what linear bandits with two arms know of the first one's sums after each of four rewards.
 
-    Both entries of these sums, that in place `at` first; then what is known of the second arm's after a
-    reward of 1/2, and who is chosen after one each. Contexts are a 1 in place `at`, or zeros for an arm that
-    shall not be chosen: with so small a `delta` no noise outweighs a bonus. Rewards are as of `_pulled`.
+    Both entries of these sums, that in place `at` first; then who is chosen after one reward each, the second
+    arm's being 1/2. Contexts are a 1 in place `at`, or zeros for an arm that shall not be chosen: with so
+    small a `delta` no noise outweighs a bonus. Rewards are as of `_pulled`.
     """
     how: dict[str, Any] = {"policy": "private-oful", "epsilon": epsilon, "horizon": 6, "longest": 1.0}
-    unit, found = np.eye(2)[at], np.empty((n, 10))
+    unit, found = np.eye(2)[at], np.empty((n, 9))
     for row, one in zip(found, heard(range(word, word + n)), strict=True):
         made = LinearBandit(2, 2, **how, delta=1e-9, noise=noise, seed=one if noise == "float" else None)
         for t in range(4):
             made.update(made.request([unit, unit if t == 0 else 0.0 * unit]), float(i if t == at else at > 0))
             if t == 0:  # the first two rounds play each arm once
                 made.update(made.request(unit), 0.5)
-                row[9] = made.request(unit).arm
-            sums = made.estimate / np.diagonal(made.gram_inverse, axis1=1, axis2=2)
-            row[t], row[4 + t], row[8] = sums[0, at], sums[0, 1 - at], sums[1, at]
+                row[8] = made.request(unit).arm
+            sums = made.estimate[0] / np.diagonal(made.gram_inverse[0])
+            row[t], row[4 + t] = sums[at], sums[1 - at]
     return found
