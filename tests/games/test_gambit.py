@@ -405,6 +405,36 @@ def test_exact_sums_cannot_fill_the_memory():
         parse_efg(f'{HEAD}c "" 1 "" {{ {chances} }} 0')
 
 
+def wide(path, n, payoffs):
+    """Return the moves of a path that ends in n ends, which all have the same outcome."""
+    labels = " ".join(['""'] * n)
+    return f'{path}p "" 1 9 "" {{ {labels} }} 0\n' + f't "" 9 "" {{ {payoffs} }}\n' + 't "" 9\n' * (n - 1)
+
+
+def test_exact_sums_take_no_more_memory_than_the_file_deserves():
+    said = r"line \d+: exact sums here take more memory than a file of this size may"
+    long = ((3, 2000), (7, 1100), (11, 900))  # sums of 10,000 bits, again at each end
+    path = "".join(f'p "" 1 {p} "" {{ "a" }} {p} "" {{ 1/{p**e} 0 }}\n' for p, e in long)
+    with pytest.raises(ValueError, match=said):
+        parse_efg(HEAD + wide(path, 10_000, "1 0"))
+    tiny = " ".join(f'"" 1/{p**e}' for p, e in long)  # the sum by which the others are divided
+    chances = f'"" 0.5 "" 0.4999 {tiny} ' + '"" 1e-8 ' * 10_000
+    with pytest.raises(ValueError, match=said):
+        parse_efg(f'{HEAD} c "" 1 "" {{ {chances} }} 0')
+    labels, payoffs = (" ".join([word] * 1000) for word in ('"A"', "1"))  # a sum for each at each move
+    again = "".join(f'p "" 1 {i} "" {{ "a" }} 1\n' for i in range(300))
+    with pytest.raises(ValueError, match=said):
+        parse_efg(f'EFG 2 R "t" {{ {labels} }} c "" 1 "" {{ "a" 1 }} 1 "" {{ {payoffs} }} {again}')
+    game = parse_efg(HEAD + wide('p "" 1 1 "" { "a" } 1 "" { 3 4 }\n', 100_000, "1 2"))
+    assert (game.n_nodes, game.payoff(100_001, 0), game.payoff(100_001, 1)) == (100_002, 4, 6)
+
+
+def test_children_that_no_file_of_the_size_can_have_are_not_waited_for():
+    labels = " ".join(['""'] * 1000)
+    with pytest.raises(ValueError, match=r"line 1\d\d: the file ends before the tree does: it has too few"):
+        parse_efg(HEAD + f'p "" 1 1 "" {{ {labels} }} 0\n' + 'p "" 1 1 0\n' * 20_000)
+
+
 def test_arguments_of_the_wrong_kind(tmp_path):
     with pytest.raises(TypeError, match=r"text must be a str, got b'EFG'"):
         parse_efg(b"EFG")

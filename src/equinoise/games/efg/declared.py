@@ -19,6 +19,9 @@ TOLERANCE = Fraction(1, 10**5)
 ROUNDING = Fraction(1, 10**9)
 #: Exact sums whose denominator needs more bits are refused, or a small file could fill the memory.
 DENOMINATOR_BITS = 10_000
+#: Bytes that results of exact sums may take, and as many more for each character of the file.
+RESULTS, MORE_RESULTS = 2**24, 32
+_FRACTION = 120  # bytes, of small numbers
 
 _Match = re.Match[str]
 _Actions = tuple[tuple[str, ...], tuple[Fraction, ...]]
@@ -40,6 +43,7 @@ class Declared:
         self.infoset_of, self.sum_of, self.first_child = array("q"), array("q"), array("q")  # of nodes
         self.children, self.lines = array("q", [0]), array("q")
         self._script, self._n_players = script, n_players
+        self._left = RESULTS + MORE_RESULTS * len(script.text)  # bytes
         self._infosets: dict[int, int] = {}
         self._outcomes: dict[int, int] = {}
         # Where the file first describes an infoset, an outcome: the same words again need no second look.
@@ -111,7 +115,7 @@ class Declared:
             return tuple(chances)
         if abs(total - 1) > ROUNDING:
             self._inexact.append((match.start("actions"), total))
-        return tuple(chance / total for chance in chances)
+        return tuple(self._afforded(match, chance / total) for chance in chances)
 
     def _agree(self, match: _Match, entry: int, described: _Actions) -> None:
         """Refuse a second description that would make another game of the infoset."""
@@ -162,7 +166,8 @@ class Declared:
         """Return where in `sums` stands what the path has gathered so far and the outcome together."""
         begin, n = len(self.sums), self._n_players
         for i in range(n):
-            self.sums.append(self._added(match, self.sums[base + i], self.sums[outcome + i]))
+            total = self._added(match, self.sums[base + i], self.sums[outcome + i])
+            self.sums.append(self._afforded(match, total))
         self._outcome_places.append(-1)
         return begin
 
@@ -184,6 +189,14 @@ class Declared:
             why = f"exact sums here need denominators of more than {DENOMINATOR_BITS} bits"
             raise self._refusal(why, match, match.start())
         return total
+
+    def _afforded(self, match: _Match, result: Fraction) -> Fraction:
+        """Refuse results, of sums and by their division, that take more memory than the file may."""
+        self._left -= _FRACTION + (result.numerator.bit_length() + result.denominator.bit_length()) // 8
+        if self._left < 0:
+            why = "exact sums here take more memory than a file of this size may"
+            raise self._refusal(why, match, match.start())
+        return result
 
     def _refusal(self, why: str, match: _Match, where: str | int) -> ValueError:
         pos = where if isinstance(where, int) else match.start(where)
@@ -239,6 +252,9 @@ class Declared:
             self.lines.append(line)
             if infoset:
                 width = len(self.actions[infoset])
+                if 2 * (begin + width) > len(text):  # a node takes seven characters; do not open them all
+                    why = "the file ends before the tree does: it has too few nodes for so many actions"
+                    raise self._refusal(why, match, match.start())
                 slots.extend(range(begin + width - 1, begin - 1, -1))
                 before.extend([total] * width)
                 children.frombytes(bytes(8 * width))
