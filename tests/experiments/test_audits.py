@@ -131,7 +131,7 @@ def test_a_symbol_that_tells_too_much(monkeypatch):
     monkeypatch.setattr(Hashing, "of", classmethod(lambda cls, e, k: plain(cls, 2.0 * e, k)))
     wrong = names_of_violations("user", 40_000, "hashing")  # the bounds lie 6 standard deviations above 1
     assert wrong == [
-        f"User, hashing{how}" for how in (" into 1", " into 2", " into 3", ", secure", ", float")
+        f"User, hashing{how}" for how in (*(f" into {k}" for k in audits._BUCKETS), ", secure", ", float")
     ]
 
 
@@ -295,8 +295,7 @@ def test_noise_that_is_drawn_once_for_all_nodes():
             return node + laplace(self.node_scale(n), len(node), int(self._key[0]) >> 2)
 
     make = functools.partial(audits._counter, replace(COUNTERS["binary"], make=Reused), 1.0)
-    streams = np.eye(4)[1], np.zeros(4)
-    draw = functools.partial(audits._streams, make, "float", streams)
+    draw = functools.partial(audits._streams, make, "float", 1, np.eye(4)[1])
     assert audit(draw, 1.0, size=1000, alpha=SURE, events=audit_release.SIMULATED).lower > 3.0
 
 

@@ -24,8 +24,10 @@ from equinoise.mechanisms import COUNTERS
 from equinoise.mechanisms.hashing import BITS, Hashing, symbol_of
 from equinoise.report.exhibit import csv_bytes, frame_of
 
-_BUCKETS = (1, 2, 3)
+_BUCKETS = (1, 2, 3, 4, 16)
 _HORIZONS = (1, 4, 7, 16, 40)  # of counters whose nodes are looked at
+_LONG = 64  # items, after each of which there must be noise that was not there before
+_ENTRIES = 5  # of vectors
 # Horizons of streams that are drawn, and the item that differs: of any in the tree there is one.
 _CHANGED = ((1, 0), (4, 0), (4, 2), (6, 4))
 _MOST = 10**8  # draws
@@ -101,12 +103,13 @@ def run(which: str, epsilon: float, size: int, seed: int, alpha: float, **runnin
 
 def user(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     """Audit reports: the law of a symbol for some numbers of buckets, and draws of all mechanisms."""
-    tree, _ = from_nested([[[[0.1], [0.2, 0.4]], [[0.5], [0.6]], 0.9], [0.3]])
-    told = ((3, 1.0), (4, 1.0)), ((0, 1.0), (3, 1.0)), ((3, 0.0), (3, 1.0))  # last action and loss
+    tree, _ = from_nested([[[[0.1], [0.2, 0.4]], *[[[0.5], [0.6]]] * 7, 0.9], [0.3]])
+    told = ((3, 1.0), (4, 1.0)), ((0, 1.0), (16, 1.0)), ((16, 0.0), (16, 1.0))  # last action and loss
+    played = np.array([0, 3, *range(4, 18, 2)])
 
     def draw(mechanism: str, noise: str, two: Any, i: int, n: int, word: int) -> Array:
         symbols = 4 if mechanism == "hashing" else 0  # in one trial, so that public randomness is the same
-        strategy = Strategy(0, np.array([0, 1, 2]), np.array([0, 3, 4]), symbols=symbols)
+        strategy = Strategy(0, np.arange(len(played)), played, symbols=symbols)
         seeds = range(word, word + n) if noise == "float" else (None,)
         how: dict[str, Any] = {"mechanism": mechanism, "noise": noise}
         devices = [User(tree, epsilon, **how, seed=one) for one in heard(seeds)]
@@ -146,36 +149,50 @@ def counter(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     for row in COUNTERS.values():
         make = functools.partial(_counter, row, epsilon)
         yield functools.partial(_nodes, make, epsilon, name=f"{row.name} counter, its nodes")
-        entries = np.eye(2) if "dimension" in row.options else [1.0]  # each changed alone
-        changes = [np.multiply.outer(np.eye(h)[at], one) for h, at in _CHANGED for one in entries]
-        streams = [(change, 0.0 * change) for change in changes]
+        d = 1 + ("dimension" in row.options)
+        streams = [(d, np.eye(d * h)[d * at]) for h, at in _CHANGED]  # the first entry changes, or the last
+        streams += [(_ENTRIES, np.eye(2 * _ENTRIES)[-1])] * (d - 1)
         for noise in ("secure", "float"):
-            both = functools.partial(make, dimension=2)  # with noise for each entry
-            pairs = [functools.partial(_streams, both, noise, two) for two in streams]
+            pairs = [functools.partial(_streams, make, noise, *one) for one in streams]
             few = size // (20 if noise == "secure" else 10)
             yield by_draws(pairs, epsilon, few, seed, f"{row.name} counter, {noise}", noise == "secure")
 
 
-def _counter(row: Any, epsilon: float, horizon: int, seed: int | None, dimension: int = 1) -> Any:
-    given = {"horizon": horizon, "dimension": dimension}
+def _counter(
+    row: Any, epsilon: float, horizon: int, seed: int | None, dimension: int = 1, sensitivity: float = 1.0
+) -> Any:
+    given = {"horizon": horizon, "dimension": dimension, "sensitivity": sensitivity}
     return row.make(epsilon, **{name: x for name, x in given.items() if name in row.options}, seed=seed)
 
 
 def _nodes(make: Any, epsilon: float, *, name: str, alpha: float) -> Audit:
-    """Return the audit of a counter's nodes, exact at any level alpha."""
-    lost = np.concatenate([item_losses(make, horizon) for horizon in _HORIZONS])
+    """Return the audit of a counter's nodes, exact at any level alpha.
+
+    Sums of zeros must all differ, in every entry: two alike show that a draw is missing or is used again.
+    Of honest noise two are alike with a probability below 1e-9.
+    """
+    makes = [functools.partial(make, sensitivity=most) for most in (1.0, 3.0)]
+    lost = np.concatenate([item_losses(*given) for given in itertools.product(makes, _HORIZONS)])
+    for seed in (None, 0):
+        made = make(_LONG, seed, dimension=_ENTRIES)
+        sums = _sums(made, np.zeros(_LONG * getattr(made, "dimension", 1)))
+        if len({0.0, *sums}) <= len(sums):
+            lost[0] = np.inf
     return Audit(name, epsilon, 0.0, float(lost.max()), lost.size, exact=True)
 
 
 def _sums(made: Any, items: Floats) -> list[float]:
     d = getattr(made, "dimension", 0)
-    found: list[float] = np.ravel([made.add(np.reshape(x, d) if d else x) for x in items.tolist()]).tolist()
+    found: list[float] = np.ravel(
+        [made.add(x) for x in (items.reshape(-1, d) if d else items).tolist()]
+    ).tolist()
     return found
 
 
-def _streams(make: Any, noise: str, streams: Any, i: int, n: int, word: int) -> Array:
+def _streams(make: Any, noise: str, d: int, change: Floats, i: int, n: int, word: int) -> Array:
+    """Return the sums of n streams float64[n, T d], of zeros or (i = 0) with a change."""
     seeds = range(word, word + n) if noise == "float" else itertools.repeat(None, n)
-    return np.array([_sums(make(len(streams[i]), one), streams[i]) for one in heard(seeds)])
+    return np.array([_sums(make(len(change) // d, one, d), (1 - i) * change) for one in heard(seeds)])
 
 
 def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
@@ -183,7 +200,7 @@ def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
 
     Units in the place of noise tell how much of every draw is in every sum. The largest log-likelihood ratio
     of two streams is the least sum of draws, each in units of its scale, that make up for the change of an
-    item: a linear program.
+    item by as much as it may: a linear program.
     """
     from scipy.optimize import linprog
 
@@ -202,10 +219,11 @@ def item_losses(make: Callable[[int, int], Any], horizon: int) -> Floats:
         made._noised, made._drawn = noised, drawn
         return _sums(made, items), scales
 
+    largest = getattr(make(horizon, 1), "sensitivity", 1.0)
     zero, scales = sums(-1, np.zeros(horizon))
     draws = np.array([sums(unit, np.zeros(horizon))[0] for unit in range(len(scales))]).T
     same: dict[str, Any] = {"A_eq": np.hstack([draws, -draws]), "bounds": (0, None), "method": "highs"}
-    changes = [np.array(sums(-1, item)[0]) - zero for item in np.eye(horizon)]
+    changes = [np.array(sums(-1, item)[0]) - zero for item in largest * np.eye(horizon)]
     found = [linprog(1.0 / np.array([*scales, *scales]), b_eq=change, **same) for change in heard(changes)]
     return np.array([one.fun if one.status == 0 else np.inf for one in found])
 

@@ -14,6 +14,7 @@ from equinoise.bandits.policies.registry import choose
 from equinoise.experiments.commands.audit_release import Row, by_draws, heard
 
 _SHORT = 3  # rounds of a bandit, with a choice after both arms were pulled
+_LONG = 64  # of a single arm: batches of 1, 2, 4 .. 32
 _MOST_ROUNDS = 2**13  # in which a policy must have reacted to its rewards
 _PRIME = 4_294_967_291  # of the few sequences of choices that there are, hardly two are one number modulo it
 
@@ -32,11 +33,11 @@ def bandit(epsilon: float, size: int, seed: int) -> Iterator[Row]:
             flags = {name: False for name, option in row.options.items() if option.kind == "flag"}
             made = functools.partial(getattr(bandits, row.live.name), epsilon=epsilon, **flags)
             pulled = [functools.partial(_pulled, made, at) for at in (0, 2)]
-            yield by_draws(pulled, epsilon, size // 10, seed, f"{row.live.name}, secure", bits=True)
+            yield by_draws(pulled, epsilon, size // 16, seed, f"{row.live.name}, secure", bits=True)
             chosen = [functools.partial(_chosen, made)]
             yield by_draws(chosen, epsilon, few, seed, f"{row.live.name}, choices, secure", bits=False)
     for noise in ("secure", "float"):
-        draws = [functools.partial(_estimates, epsilon, noise, x) for x in ([1.0, 0.0], [0.0, 1.0])]
+        draws = [functools.partial(_estimates, epsilon, noise, x) for x in ([3.0, 0.0], [0.0, 3.0])]
         yield by_draws(draws, epsilon, size // 20, seed, f"private-oful, {noise}", noise == "secure")
         draws = [functools.partial(_rounds, epsilon, noise, at) for at in (0, 1)]
         yield by_draws(draws, epsilon, few, seed, f"private-oful, rounds, {noise}", bits=False)
@@ -46,7 +47,8 @@ def policy_pairs(chosen: Any) -> tuple[list[Any], int]:
     """Return draws of a policy with two arms, for neighbours that differ in one round, and the most rounds.
 
     In one table an arm pays 1, and the other what makes the policy, without noise, change its choices: there
-    the noise decides. Its horizon is the shortest at which rewards matter. Others: short, of 0, of 1, random.
+    the noise decides. Its horizon is the shortest at which rewards matter. Others: short, of 0, of 1, random,
+    once with a third arm; and a long one of one arm, in the middle of which a reward differs.
     """
 
     def still(*paid: float) -> float:
@@ -59,9 +61,11 @@ def policy_pairs(chosen: Any) -> tuple[list[Any], int]:
         middle = (low + high) / 2.0
         low, high = (middle, high) if still(1, middle) == still(1, 0) else (low, middle)
     tables = [np.tile([1.0, high], (horizon, 1)), np.zeros((_SHORT, 2)), np.ones((_SHORT, 2))]
-    tables += [np.random.default_rng(i).integers(0, 2, (4 * _SHORT, 2)).astype(float) for i in range(3)]
-    pairs = []
-    for table, t in itertools.product(tables, range(_SHORT)):
+    tables += [
+        np.random.default_rng(i).integers(0, 2, (4 * _SHORT, 2 + i % 2)).astype(float) for i in range(3)
+    ]
+    pairs, long = [], (np.full((_LONG, 1), 0.5), _LONG // 2)
+    for table, t in (*itertools.product(tables, range(_SHORT)), long):
         other = table.copy()
         other[t] = np.where(table[t] > 0.5, 0.0, 1.0)
         pairs.append(lambda i, n, word, two=(table, other): played(chosen, two[i], n, word))
@@ -124,7 +128,7 @@ def _chosen(make: Any, i: int, n: int, word: int) -> Floats:
 
 def _estimates(epsilon: float, noise: str, context: list[float], i: int, n: int, word: int) -> Floats:
     """Return the private estimates of n linear bandits with one arm, after a reward of i."""
-    how: dict[str, Any] = {"policy": "private-oful", "epsilon": epsilon, "horizon": 1, "longest": 1.0}
+    how: dict[str, Any] = {"policy": "private-oful", "epsilon": epsilon, "horizon": 1, "longest": 3.0}
     found = []
     for one in heard(range(word, word + n)):
         made = LinearBandit(1, 2, **how, noise=noise, seed=one if noise == "float" else None)

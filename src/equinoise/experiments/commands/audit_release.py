@@ -16,6 +16,7 @@ from equinoise.nvo.profile import Profile
 
 # What seeded noise is audited by: its low bits tell everything, which is why it is for simulations.
 SIMULATED = (values, differences, steps)
+_RECORDS, _BINS = np.array([2, 3, 1, 3, 9, 4]), (0, 2, 5)  # in each bin, and the bins where one changes
 _ROWS = 100  # of one private histogram, which are private together
 _DELTA = 1e-4  # far below 1/n of the records here
 _turn = threading.Lock()
@@ -68,16 +69,16 @@ def release(epsilon: float, size: int, seed: int) -> Iterator[Row]:
     ]
     for name, delta, solve in searched:
         yield functools.partial(_solved, solve, epsilon, delta, name=f"{name}, its law")
-    counts = [np.array(c) for c in ((1, 1, 0), (2, 1, 1), (5, 0, 2), (40, 3, 1))]
-    given = [(c, c + more) for c, more in itertools.product(counts, np.eye(3, dtype=np.int64))]
+    one = np.eye(6, dtype=np.int64)
+    some = (1, 1, 0, 0, 0, 0), (2, 1, 1, 0, 0, 1), (5, 0, 2, 1, 0, 0), (40, 3, 1, 0, 2, 0)
+    given = [(np.array(c), c + one[at]) for c, at in itertools.product(some, _BINS)]
     twins = [[nvo.one_draw_private(_counted(c), epsilon) for c in two] for two in given]
     yield exactly(((p.pmf, q.pmf) for p, q in twins), epsilon, name="one_draw_private, its law")
     rows = [functools.partial(_rows, two) for two in twins]
     yield by_draws(rows, epsilon, size, seed, "one_draw_private, its rows", bits=False, alone=False)
-    one = np.eye(3, dtype=np.int64)
     changed = {"add-remove": one, "replace": one - np.roll(one, 1, axis=1)}
     for (said, less), noise in itertools.product(changed.items(), ("secure", "simulated")):
-        both = [[_counted(np.array([2, 1, 9]) - change) for change in (0, each)] for each in less]
+        both = [[_counted(_RECORDS - change) for change in (0, less[at])] for at in _BINS]
         draws = [functools.partial(_noised, epsilon, said, noise, two) for two in both]
         yield by_draws(draws, epsilon, size // 10, seed, f"private_histogram, {said}, {noise}", bits=False)
 
@@ -116,5 +117,6 @@ def _others(profile: Any) -> list[Profile]:
 
 
 def _counted(counts: Ints) -> Any:
-    """Return a histogram of three bins with such counts."""
-    return nvo.Histogram.from_values(np.repeat([0.5, 1.5, 2.5], counts), 3, bounds=(0, 3))
+    """Return a histogram with such counts."""
+    n = len(counts)
+    return nvo.Histogram.from_values(np.repeat(np.arange(n) + 0.5, counts), n, bounds=(0, n))
