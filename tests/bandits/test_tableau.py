@@ -297,6 +297,19 @@ def test_unequal_logs_are_refused_without_propensities():
     assert refused == 0  # the level is one in a million
 
 
+def test_a_log_is_unequal_at_one_in_a_million():
+    """Chi square of one degree of freedom is above 23.93 so often: 2 d^2/500 of arms 500 + d and 500 - d."""
+    logs = [pd.DataFrame({"arm": np.arange(1000) < 500 + d, "reward": 1.0}) for d in (77, 78)]
+    assert [refuses(log) for log in logs] == [False, True]
+
+
+@pytest.mark.parametrize("total", [0.9, 1.1, 1.0 - 2e-6])
+def test_propensities_must_sum_to_one(total):
+    given = {0: 0.5, 1: 0.25, 2: total - 0.75}
+    with pytest.raises(ValueError, match="propensity must sum to 1 over the arms"):
+        replay("uniform", a_log(90), propensity=given)
+
+
 def refuses(log):
     try:
         replay("uniform", log, horizon=1)

@@ -53,6 +53,12 @@ def test_a_boundary_within_a_word_is_settled_by_more_bits():
     assert bins_of(pmf, [third], [third, third, third + 1]) == [1]
 
 
+def test_a_boundary_just_above_a_word_is_settled_too():
+    pmf = [0.5, 2.0**-70, 0.5]  # in sum 1 + 2^-70: boundaries at 1/2 less and more 2^-71, about
+    assert bins_of(pmf, [2**63], [0]) == [1]
+    assert bins_of(pmf, [2**63], [2**63]) == [2]
+
+
 def test_a_bin_that_is_rarer_than_any_double_can_be_drawn():
     # the boundary is at 2^-200: three words of zeros, then bits below it
     pmf = [2.0**-200, 1.0]

@@ -7,6 +7,7 @@ import math
 import sys
 import time
 
+import mpmath
 import numpy as np
 import pytest
 from tests import real_columns
@@ -181,6 +182,20 @@ def test_rows_of_one_draw_add_up_and_those_of_a_histogram_do_not():
         row = twins.row_epsilon(total, rows)
         assert compose_pure(row, rows) <= total < compose_pure(1.02 * row, rows)
     assert time.process_time() - begun < 20.0  # every release waits for it
+
+
+def test_what_rows_add_up_to_is_never_rounded_below_the_truth():
+    """Which is the largest ln((P(X >= k) - delta)/Q(X >= k)) over k, in 60 digits."""
+    with mpmath.workdps(60):
+        for m, level, delta in itertools.product((1, 2, 3, 5, 9), (0.01, 0.3, 1.0, 2.5), (1e-9, 1e-5)):
+            p = 1 / (1 + mpmath.exp(-mpmath.mpf(level)))
+            above = below = truth = mpmath.mpf(0)
+            for k in range(m, -1, -1):
+                above += mpmath.binomial(m, k) * p**k * (1 - p) ** (m - k)
+                below += mpmath.binomial(m, k) * p ** (m - k) * (1 - p) ** k
+                if above > delta:
+                    truth = max(truth, mpmath.log((above - delta) / below))
+            assert truth <= compose_pure(level, m, delta) <= truth * (1 + mpmath.mpf(2e-9))
 
 
 @pytest.mark.parametrize(("epsilon", "draws"), [(1.0, 1400), (0.2, 30_000), (5.0, 130)])
