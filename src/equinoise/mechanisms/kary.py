@@ -72,9 +72,9 @@ class KaryCounter(HorizonCounter):
         """Draw anew what was drawn for sums to come, which would have the noise of the other process's."""
         kept, half = self._sums[0], self._half
         for at in range(1, self._slots, self._part) if self.secure else ():
-            draws, digit = self._drawn(2 * half), kept[at]
-            own = sum(draws[half : half + digit]) if digit > 0 else -sum(draws[half + digit : half])
-            kept[at + 1 : at + self._part] = own, *draws[:half]
+            draws, digit = self._drawn(half), kept[at]
+            own = sum(draws[:digit]) if digit > 0 else -sum(draws[half + digit :])
+            kept[at + 1 : at + self._part] = own, *draws  # of which only a digit below 0 takes off more
         super()._go_apart()
 
     def _restore(self, state: Mapping[str, Any]) -> None:
