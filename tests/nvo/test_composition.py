@@ -331,3 +331,9 @@ def test_small_epsilons_that_fail_do_not_end_the_search(histogram):
 def test_wrong_totals(histogram, total, rows, error, words):
     with pytest.raises(error, match=words):
         epsilon_for_total(uniform(histogram), total, rows)
+
+
+def test_next_to_nothing_is_not_nothing():
+    """A loss of 1e-13 in each of five draws."""
+    told = composition._by_distribution(np.array([1e-13, -1e-13]), np.array([0.5, 0.5]), 5, 0.0, None)
+    assert told == pytest.approx(5e-13, abs=0.0)
